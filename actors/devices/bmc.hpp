@@ -1,0 +1,187 @@
+// What a rack asks of one managed device (compute tray, switch tray, power shelf) and of the CDU. Plain classes: no CAF.
+//
+// One device, one owner, one budget: an implementation keeps at most two requests in flight to its device, safety reads before
+// commands before telemetry, one session, and its own back-off. Every call answers exactly once, on the implementation's I/O
+// thread (or inline from a test transport), with a value or a status that carries a fault (core::fault_of). Nothing unknown
+// becomes a value: what a device did not say is an empty optional.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "busbar/journal/spec.pb.h"
+#include "busbar/journal/state.pb.h"
+
+namespace busbar::devices {
+
+using journal::MemberKind;
+
+struct credentials {
+  std::string user;
+  std::string password;
+};
+
+struct probe_facts {
+  std::string certificate_sha256;  // hex, lower case
+  std::string uuid;
+  std::string vendor;
+  std::string product;
+};
+
+struct session_facts {
+  std::string uri;                       // never the token
+  bool password_change_required = false; // the device answers 403 to everything but its own account
+};
+
+struct identity_facts {
+  std::optional<std::string> serial;
+  std::optional<std::string> slot;
+  std::optional<std::string> model;
+  std::optional<std::string> mac;        // of the BMC's own interface
+};
+
+struct account_facts {
+  std::string uri;
+  std::string name;
+  std::string role;
+  std::optional<bool> enabled;
+  std::optional<bool> locked;
+};
+
+struct power_facts {
+  journal::PowerState state = journal::POWER_UNKNOWN;
+  std::vector<std::string> offered;      // reset types; empty = the device named none
+  std::string boot_progress;
+};
+
+struct boot_facts {
+  std::string enabled;                   // Once, Disabled, Continuous
+  std::string target;                    // UefiHttp
+  std::string uri;
+};
+
+struct detector_facts {
+  std::string name;                      // Id of the detector, as the SKU names it
+  journal::Detector::Verdict verdict = journal::Detector::UNKNOWN;
+  std::string detail;                    // what led to the verdict
+  std::optional<std::string> reaction;   // CriticalReactionType, when the detector has one
+};
+
+struct inventory_facts {
+  std::vector<journal::Part> parts;
+  bool complete = true;                  // false: the device announced parts that it did not show
+  std::string incomplete_why;
+};
+
+struct component_facts {
+  std::string component;
+  std::optional<std::string> version;
+};
+
+enum class task_state { running, completed, failed, gone };
+
+struct task_facts {
+  task_state state = task_state::running;
+  std::optional<int> percent;
+  std::string message;
+};
+
+struct attribute_facts {
+  std::optional<std::string> value;      // canonical text; empty = the device has no such attribute
+  std::optional<std::string> pending;    // what it becomes at the next host restart, if that differs
+  bool read_only = false;
+};
+
+struct nvlink_facts {
+  std::map<std::string, std::uint32_t> links_up;      // by GPU or switch ASIC id
+  std::map<std::string, std::uint32_t> links_announced;
+  std::optional<bool> fabric_primary;                  // switch trays only
+  std::optional<std::string> clique_id;
+  std::optional<std::string> partition;
+  bool complete = true;
+};
+
+struct cooling_facts {
+  std::optional<double> flow_lpm;            // through this rack
+  std::optional<double> dp_kpa;
+  std::optional<double> supply_c;
+  std::optional<double> return_c;
+  std::vector<detector_facts> detectors;     // this rack's group: rope, pan
+  std::string cdu_health;
+};
+
+enum class reset_type { on, force_off, graceful_shutdown, force_restart, power_cycle };
+std::string_view redfish_name(reset_type type);  // On, ForceOff, GracefulShutdown, ForceRestart, PowerCycle
+
+template <class T>
+using answer = std::function<void(absl::StatusOr<T>)>;
+using done = std::function<void(absl::Status)>;
+
+class bmc {
+ public:
+  virtual ~bmc() = default;
+
+  // Unauthenticated. Learns the certificate when none is pinned, else refuses another one with CERTIFICATE_CHANGED.
+  virtual void probe(answer<probe_facts> reply) = 0;
+  virtual void pin(std::string certificate_sha256) = 0;
+
+  // Opens the one session of this driver; later calls use it. 401 gives CREDENTIAL_FACTORY_REFUSED.
+  virtual void login(credentials login, answer<session_facts> reply) = 0;
+  // 401 or 404 at deletion is no error.
+  virtual void delete_session(std::string uri, done reply) = 0;
+
+  virtual void identify(answer<identity_facts> reply) = 0;
+  virtual void list_accounts(answer<std::vector<account_facts>> reply) = 0;
+  // Reads the account list before the POST: an account that is there already is success without a POST.
+  virtual void create_account(credentials account, std::string role, done reply) = 0;
+  virtual void set_password(credentials account, done reply) = 0;
+
+  virtual void read_power(answer<power_facts> reply) = 0;
+  // Asks only; success is what read_power shows later. 400 because the state is already so is success.
+  virtual void reset(reset_type type, done reply) = 0;
+  virtual void set_boot_once(boot_facts wanted, done reply) = 0;
+  virtual void read_boot_once(answer<boot_facts> reply) = 0;
+
+  virtual void read_detectors(answer<std::vector<detector_facts>> reply) = 0;
+  virtual void read_inventory(answer<inventory_facts> reply) = 0;
+  virtual void read_firmware(answer<std::vector<component_facts>> reply) = 0;
+  // Pushes one image for one component; answers the task's URI (empty: the device gave none).
+  virtual void push_firmware(std::string component, std::string image_path, answer<std::string> reply) = 0;
+  virtual void read_task(std::string uri, answer<task_facts> reply) = 0;
+  virtual void reset_manager(done reply) = 0;
+
+  // BIOS attributes by name; device attributes by the baseline's dotted names (leak_reaction.critical,
+  // gpu_power_limit_w, session_timeout_s).
+  virtual void read_bios(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) = 0;
+  virtual void write_bios(std::map<std::string, std::string> values, done reply) = 0;
+  virtual void read_device(std::vector<std::string> names,
+                           answer<std::map<std::string, attribute_facts>> reply) = 0;
+  virtual void write_device(std::map<std::string, std::string> values, done reply) = 0;
+
+  virtual void read_nvlink(answer<nvlink_facts> reply) = 0;
+};
+
+// A CDU read by one rack: never commands.
+class cooling_source {
+ public:
+  virtual ~cooling_source() = default;
+  virtual void read(std::string rack, answer<cooling_facts> reply) = 0;
+};
+
+// Makes drivers. The pin may be empty (learn at the first probe). Addresses are host:port.
+class driver_factory {
+ public:
+  virtual ~driver_factory() = default;
+  virtual std::shared_ptr<bmc> make_bmc(std::string address, MemberKind kind) = 0;
+  virtual std::shared_ptr<cooling_source> make_cooling_source(std::string address, credentials login) = 0;
+};
+
+}  // namespace busbar::devices
