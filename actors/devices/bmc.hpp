@@ -156,6 +156,9 @@ class bmc {
   // Pushes one image for one component; answers the task's URI (empty: the device gave none).
   virtual void push_firmware(std::string component, std::string image_path, answer<std::string> reply) = 0;
   virtual void read_task(std::string uri, answer<task_facts> reply) = 0;
+  // After a restart of ours between the POST and its answer: the task of an update of this component that the device knows
+  // (running or done), by the task list's Payload or messages; empty when there is none, so that no push is repeated.
+  virtual void find_update(std::string component, answer<std::string> reply) = 0;
   virtual void reset_manager(done reply) = 0;
 
   // BIOS attributes by name; device attributes by the baseline's dotted names (leak_reaction.critical,
