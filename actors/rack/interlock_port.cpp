@@ -1,0 +1,76 @@
+#include "actors/rack/interlock_port.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace busbar::rack {
+namespace {
+
+using interlock::DetectorReading;
+using interlock::DeviceStatus;
+
+gate_verdict closed(std::string_view fault, std::string reason) {
+  return {.allowed = false, .fault = std::string(fault), .reason = std::move(reason)};
+}
+
+constexpr std::string_view not_armed = "POWER_INTERLOCK_NOT_ARMED";
+constexpr std::string_view leak_latched = "POWER_LEAK_LATCHED";
+constexpr std::string_view detector_unknown = "POWER_DETECTOR_UNKNOWN";
+
+gate_verdict judge_life(const interlock_view& view) {
+  if (view.life == interlock_life::alive && view.status != nullptr && view.age < interlock_dead_after) {
+    return {.allowed = true, .fault = {}, .reason = {}};
+  }
+  if (view.status == nullptr) return closed(not_armed, "the interlock was never heard");
+  return closed(not_armed, fmt::format("the interlock was last heard {} ms ago", view.age.count()));
+}
+
+gate_verdict judge_detectors(const DeviceStatus& device) {
+  if (device.detectors().empty()) return closed(detector_unknown, "the interlock knows no detector of this tray");
+  for (const DetectorReading& reading : device.detectors()) {
+    if (reading.verdict() == DetectorReading::DRY) continue;
+    const bool leak = reading.verdict() == DetectorReading::LEAK;
+    return closed(leak ? leak_latched : detector_unknown,
+                  fmt::format("detector {} is {}: {}", reading.name(), leak ? "wet" : "unknown", reading.detail()));
+  }
+  return {.allowed = true, .fault = {}, .reason = {}};
+}
+
+}  // namespace
+
+std::string_view name_of(interlock_life life) {
+  switch (life) {
+    case interlock_life::never_heard: return "never_heard";
+    case interlock_life::alive: return "alive";
+    case interlock_life::dead: return "dead";
+  }
+  return "never_heard";
+}
+
+gate_verdict judge_gate(const interlock_view& view, std::string_view device) {
+  if (gate_verdict life = judge_life(view); !life.allowed) return life;
+  const interlock::Status& status = *view.status;
+  if (!status.armed_rack()) return closed(not_armed, status.reason());
+  const auto row = std::find_if(status.devices().begin(), status.devices().end(),
+                                [device](const DeviceStatus& each) { return each.name() == device; });
+  if (row == status.devices().end()) return closed(not_armed, fmt::format("the arming record has no {}", device));
+  if (row->latched()) return closed(leak_latched, fmt::format("a leak of {} is latched", device));
+  if (row->blind()) return closed(not_armed, fmt::format("{} is in a blind window", device));
+  if (!row->armed()) return closed(not_armed, row->reason());
+  if (gate_verdict dry = judge_detectors(*row); !dry.allowed) return dry;
+  if (!row->gate_open()) return closed(leak_latched, row->reason());
+  return {.allowed = true, .fault = {}, .reason = {}};
+}
+
+gate_verdict judge_rack(const interlock_view& view) {
+  if (gate_verdict life = judge_life(view); !life.allowed) return life;
+  const interlock::Status& status = *view.status;
+  if (!status.armed_rack()) return closed(not_armed, status.reason());
+  if (!status.latches().empty()) {
+    return closed(leak_latched, fmt::format("a leak of {} is latched", status.latches(0).device()));
+  }
+  return {.allowed = true, .fault = {}, .reason = {}};
+}
+
+}  // namespace busbar::rack
