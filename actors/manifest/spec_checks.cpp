@@ -1,0 +1,230 @@
+#include "actors/manifest/spec_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "actors/manifest/values.hpp"
+
+namespace busbar::manifest {
+namespace {
+
+using journal::Member;
+using journal::MemberKind;
+
+// Deadlines without which a step would have no end. The others have a step's own default.
+constexpr auto needed_deadlines = std::to_array<std::string_view>(
+    {"discovered", "identified", "credentialed", "graceful_off", "host_off", "staged", "inspected", "firmware_row",
+     "firmware", "configured", "shelf_on", "standby", "ingested", "cooled", "powered", "nvlink_ready", "validated",
+     "rack_validated"});
+constexpr int fast_reports_limit = 2;  // per BMC: one budget for all readers
+
+class reporter {
+ public:
+  reporter(const std::string& file, std::vector<spec_error>& errors) : file_(file), errors_(errors) {}
+  void operator()(std::string key_path, std::string message) const {
+    errors_.push_back({file_, std::move(key_path), std::move(message)});
+  }
+
+ private:
+  const std::string& file_;
+  std::vector<spec_error>& errors_;
+};
+
+char letter_of(MemberKind kind) {
+  switch (kind) {
+    case journal::COMPUTE_TRAY: return 'c';
+    case journal::SWITCH_TRAY: return 's';
+    case journal::POWER_SHELF: return 'p';
+    case journal::MEMBER_KIND_UNSPECIFIED:
+    case journal::MemberKind_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case journal::MemberKind_INT_MAX_SENTINEL_DO_NOT_USE_: break;
+  }
+  return '\0';
+}
+
+bool is_slot_of(const std::string& slot, char letter) {
+  return slot.size() == 3 && slot[0] == letter && slot[1] >= '0' && slot[1] <= '9' && slot[2] >= '0' &&
+         slot[2] <= '9' && slot != std::string{letter, '0', '0'};
+}
+
+// Names the first row that has the same value; an empty value is nobody's.
+class uniqueness {
+ public:
+  uniqueness(std::string list, std::string key) : list_(std::move(list)), key_(std::move(key)) {}
+  void check(const std::string& value, int index, const reporter& report) {
+    if (value.empty()) return;
+    const auto [first, added] = seen_.emplace(value, index);
+    if (added) return;
+    report(fmt::format("{}[{}].{}", list_, index, key_),
+           fmt::format("{} is already that of {}[{}]", value, list_, first->second));
+  }
+
+ private:
+  std::string list_;
+  std::string key_;
+  std::map<std::string, int> seen_;
+};
+
+template <class Texts>
+void check_no_repeats(const Texts& texts, const std::string& path, const reporter& report) {
+  std::set<std::string> seen;
+  for (int i = 0; i < texts.size(); ++i) {
+    if (!seen.insert(texts[i]).second) report(fmt::format("{}[{}]", path, i), fmt::format("'{}' is there twice", texts[i]));
+  }
+}
+
+void check_members(const journal::Manifest& manifest, const reporter& report) {
+  uniqueness slots("members", "slot");
+  uniqueness macs("members", "bmc_mac");
+  uniqueness serials("members", "serial");
+  uniqueness addresses("members", "address");
+  std::set<std::string> kinds;
+  for (int i = 0; i < manifest.members_size(); ++i) {
+    const Member& member = manifest.members(i);
+    const char letter = letter_of(member.kind());
+    if (letter != '\0') {
+      kinds.insert(kind_name(member.kind()));
+      if (!is_slot_of(member.slot(), letter) && !member.slot().empty()) {
+        report(fmt::format("members[{}].slot", i),
+               fmt::format("'{}' is not a slot of a {} ({}01 to {}99)", member.slot(), kind_name(member.kind()), letter, letter));
+      }
+    }
+    slots.check(member.slot(), i, report);
+    macs.check(member.bmc_mac(), i, report);
+    serials.check(member.serial(), i, report);
+    addresses.check(member.address(), i, report);
+    if (member.address().empty() && manifest.discovery().lease_files().empty() && manifest.discovery().ranges().empty()) {
+      report(fmt::format("members[{}].address", i), "missing: the manifest names neither leases nor ranges to find it in");
+    }
+  }
+  for (const std::string& kind : kinds) {
+    if (!manifest.factory_logins().contains(kind)) {
+      report("factory_logins." + kind, "missing: the manifest has members of this kind");
+    }
+  }
+}
+
+bool is_silent(const journal::MetricRule& rule) {
+  return rule.min().empty() && rule.max().empty() && rule.equal().empty();
+}
+
+}  // namespace
+
+std::string kind_name(MemberKind kind) { return lower_case(journal::MemberKind_Name(kind)); }
+
+void check_manifest(const journal::Manifest& manifest, const std::string& file, std::vector<spec_error>& errors) {
+  const reporter report(file, errors);
+  check_no_repeats(manifest.gates(), "gates", report);
+  check_members(manifest, report);
+  const auto& cooling = manifest.cooling();
+  if (cooling.dp_max_kpa() < cooling.dp_min_kpa() || (manifest.has_cooling() && cooling.dp_max_kpa() == 0)) {
+    report("cooling.dp_kpa", "the second number must be above the first");
+  }
+  const auto& power = manifest.power();
+  if (power.inrush_per_tray_a() > power.inrush_limit_a()) {
+    report("power.inrush_per_tray_a", "is above inrush_limit_a: no tray could ever be powered");
+  }
+}
+
+void check_sku(const journal::Sku& sku, const std::string& file, std::vector<spec_error>& errors) {
+  const reporter report(file, errors);
+  const auto& rack = sku.rack();
+  if (rack.compute_min() > rack.compute()) report("rack.compute_min", "is above rack.compute");
+  const std::uint64_t gpus = std::uint64_t{rack.compute()} * sku.compute_tray().gpus().count();
+  if (sku.has_rack() && sku.has_compute_tray() && rack.gpus() != gpus) {
+    report("rack.gpus", fmt::format("is {}, but rack.compute x compute_tray.gpus.count is {}", rack.gpus(), gpus));
+  }
+  if (sku.has_compute_tray() && sku.compute_tray().gpus().count() == 0) {
+    report("compute_tray.gpus.count", "must be greater than zero");
+  }
+  // A liquid-cooled tray without a detector could never be known to be dry.
+  if (sku.has_compute_tray() && sku.compute_tray().leak_detectors().empty()) {
+    report("compute_tray.leak_detectors", "names no detector");
+  }
+  if (sku.has_switch_tray() && sku.switch_tray().leak_detectors().empty()) {
+    report("switch_tray.leak_detectors", "names no detector");
+  }
+  check_no_repeats(sku.compute_tray().leak_detectors(), "compute_tray.leak_detectors", report);
+  check_no_repeats(sku.switch_tray().leak_detectors(), "switch_tray.leak_detectors", report);
+}
+
+void check_baseline(const journal::Baseline& baseline, const std::string& file, std::vector<spec_error>& errors) {
+  const reporter report(file, errors);
+  for (const std::string_view name : needed_deadlines) {
+    if (!baseline.deadlines().contains(std::string(name))) report(fmt::format("deadlines.{}", name), "missing");
+  }
+  const std::map<std::string, journal::FirmwareRows> firmware(baseline.firmware().begin(), baseline.firmware().end());
+  for (const auto& [kind, rows] : firmware) {
+    uniqueness orders("firmware." + kind, "order");
+    uniqueness components("firmware." + kind, "component");
+    for (int i = 0; i < rows.rows_size(); ++i) {
+      if (rows.rows(i).order() != 0) orders.check(std::to_string(rows.rows(i).order()), i, report);
+      components.check(rows.rows(i).component(), i, report);
+    }
+  }
+  const std::map<std::string, journal::TelemetryPlan> telemetry(baseline.telemetry().begin(), baseline.telemetry().end());
+  for (const auto& [kind, plan] : telemetry) {
+    check_no_repeats(plan.fast(), "telemetry." + kind + ".fast", report);
+    if (plan.fast_size() > fast_reports_limit) {
+      report("telemetry." + kind + ".fast", fmt::format("at most {} reports can be fast", fast_reports_limit));
+    }
+  }
+}
+
+void check_suite(const journal::Suite& suite, const std::string& file, std::vector<spec_error>& errors) {
+  const reporter report(file, errors);
+  if (suite.tests().empty()) report("tests", "a suite without tests proves nothing");
+  uniqueness tests("tests", "name");
+  for (int i = 0; i < suite.tests_size(); ++i) {
+    const journal::SuiteTest& test = suite.tests(i);
+    const std::string metrics = fmt::format("tests[{}].metrics", i);
+    tests.check(test.name(), i, report);
+    if (test.metrics().empty()) report(metrics, "a test without metrics proves nothing");
+    uniqueness names(metrics, "name");
+    for (int j = 0; j < test.metrics_size(); ++j) {
+      names.check(test.metrics(j).name(), j, report);
+      if (is_silent(test.metrics(j))) {
+        report(fmt::format("{}[{}]", metrics, j), "has none of min, max, equal: it could not fail");
+      }
+    }
+  }
+}
+
+void check_members_against_sku(const journal::Manifest& manifest, const journal::Sku& sku, const std::string& file,
+                               std::vector<spec_error>& errors) {
+  std::map<MemberKind, std::uint32_t> counts;
+  for (const Member& member : manifest.members()) {
+    if (member.kind() == journal::MEMBER_KIND_UNSPECIFIED) return;  // reported already; a count would mislead
+    ++counts[member.kind()];
+  }
+  const auto compare = [&counts, &file, &errors, &sku](MemberKind kind, std::uint32_t least, std::uint32_t most) {
+    const std::uint32_t count = counts[kind];
+    if (count >= least && count <= most) return;
+    const std::string wanted = least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
+    errors.push_back({file, "members", fmt::format("{} of kind {}, SKU {} has {}", count, kind_name(kind), sku.name(), wanted)});
+  };
+  compare(journal::COMPUTE_TRAY, sku.rack().compute_min(), sku.rack().compute());
+  compare(journal::SWITCH_TRAY, sku.rack().switch_(), sku.rack().switch_());
+  compare(journal::POWER_SHELF, sku.rack().shelf(), sku.rack().shelf());
+}
+
+void check_suite_against_sku(const journal::Suite& suite, const std::string& sku, const std::string& file,
+                             std::vector<spec_error>& errors) {
+  const auto lacks = [&sku](const auto& limits) {
+    return !limits.empty() && !limits.contains("") && !limits.contains(sku);
+  };
+  for (int i = 0; i < suite.tests_size(); ++i) {
+    for (int j = 0; j < suite.tests(i).metrics_size(); ++j) {
+      const auto& rule = suite.tests(i).metrics(j);
+      const std::string path = fmt::format("tests[{}].metrics[{}]", i, j);
+      if (lacks(rule.min())) errors.push_back({file, path + ".min", fmt::format("has no limit for SKU {}", sku)});
+      if (lacks(rule.max())) errors.push_back({file, path + ".max", fmt::format("has no limit for SKU {}", sku)});
+    }
+  }
+}
+
+}  // namespace busbar::manifest
