@@ -19,3 +19,8 @@ CAF_ADD_ATOM(busbar, busbar::core, command_atom, "command")    // a mutation fro
 CAF_ADD_ATOM(busbar, busbar::core, cancel_atom, "cancel")      // stop this operation at the next safe point
 CAF_ADD_ATOM(busbar, busbar::core, tick_atom, "tick")          // INTERNAL: the one timer of an actor, with its generation
 CAF_ADD_ATOM(busbar, busbar::core, stop_atom, "stop")          // ordered stop
+
+// Operations
+CAF_ADD_ATOM(busbar, busbar::core, submit_atom, "submit")      // owner: begin this command as that operation
+CAF_ADD_ATOM(busbar, busbar::core, resume_atom, "resume")      // owner: this operation was running when the daemon ended
+CAF_ADD_ATOM(busbar, busbar::core, bind_atom, "bind")          // operations: this is the owner now
