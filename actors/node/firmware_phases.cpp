@@ -1,0 +1,370 @@
+// Firmware by baseline rows: digest before the first byte, one update at a time, activation shared by rows of one kind, and
+// the version read back decides. A crash between asking and knowing is settled by what the device already knows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "actors/core/mutant.hpp"
+#include "actors/node/node_phases.hpp"
+#include "actors/node/power_phases.hpp"
+#include "actors/node/restart_phases.hpp"
+
+namespace busbar::node {
+namespace {
+
+using core::fault;
+using journal::FirmwareProgress;
+
+constexpr core::duration task_interval = std::chrono::milliseconds(500);
+constexpr core::duration verify_interval = std::chrono::seconds(1);
+constexpr unsigned most_verify_reads = 5;
+
+std::vector<journal::FirmwareRow> baseline_rows(machine& m) {
+  const auto& by_kind = m.spec().baseline().firmware();
+  const auto found = by_kind.find(std::string(m.kind_key()));
+  if (found == by_kind.end()) return {};
+  std::vector<journal::FirmwareRow> rows(found->second.rows().begin(), found->second.rows().end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    const bool a_bmc = a.activation() == "bmc_reset", b_bmc = b.activation() == "bmc_reset";
+    return a_bmc != b_bmc ? a_bmc : a.order() < b.order();  // BMC rows come first
+  });
+  return rows;
+}
+
+const journal::FirmwareRow* row_of(const std::vector<journal::FirmwareRow>& rows, std::string_view component) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [component](const auto& row) { return row.component() == component; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+FirmwareProgress* progress_of(machine& m, std::string_view component) {
+  for (FirmwareProgress& row : *m.change().mutable_firmware()) {
+    if (row.component() == component) return &row;
+  }
+  return nullptr;
+}
+
+bool is_settled(const FirmwareProgress& row) {
+  return row.state() == FirmwareProgress::CURRENT || row.state() == FirmwareProgress::NOT_REQUIRED;
+}
+
+// The activation of the first row that is not settled; empty when all are.
+std::string current_group(machine& m, const std::vector<journal::FirmwareRow>& rows) {
+  for (const journal::FirmwareRow& row : rows) {
+    for (const FirmwareProgress& progress : m.node().firmware()) {
+      if (progress.component() == row.component() && !is_settled(progress)) return row.activation();
+    }
+  }
+  return {};
+}
+
+void close_blind_window(machine& m) {
+  give_permit_back(m);
+  if (!m.node().blind_window()) return;
+  m.change().set_blind_window(false);
+  m.change().set_blind_until_wall_ns(0);
+  m.close_intent("reset_manager");
+  m.tell("blind_window_closed", "the BMC is back");
+}
+
+// A restart or BMC reset that a crash left open: the device is given time to come back before anything is judged.
+outcome enter_recover_restart(machine& m) {
+  if (!m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_restart))) return outcome::next();
+  return m.ask(call_op::read_power);
+}
+
+outcome take_recover_restart(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& facts = *facts_of<devices::power_facts>(*done);
+  const bool settled = facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
+  if (!settled || (m.is_compute() && !m.node().boot().agent_connected())) return outcome::again(task_interval);
+  m.close_intent("reset", devices::redfish_name(devices::reset_type::force_restart));
+  return outcome::next();
+}
+
+outcome enter_read_firmware(machine& m) {
+  if (baseline_rows(m).empty()) return outcome::done();
+  return m.ask(call_op::read_firmware);
+}
+
+std::string version_of(const std::vector<devices::component_facts>& seen, std::string_view component) {
+  for (const devices::component_facts& facts : seen) {
+    if (facts.component == component) return facts.version.value_or("");
+  }
+  return {};
+}
+
+outcome take_read_firmware(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& seen = *facts_of<std::vector<devices::component_facts>>(*done);
+  const std::vector<FirmwareProgress> before(m.node().firmware().begin(), m.node().firmware().end());
+  m.change().clear_firmware();
+  for (const journal::FirmwareRow& row : baseline_rows(m)) {
+    FirmwareProgress& progress = *m.change().add_firmware();
+    progress.set_component(row.component());
+    progress.set_wanted(row.version());
+    progress.set_seen(version_of(seen, row.component()));
+    const auto old = std::find_if(before.begin(), before.end(), [&row](const auto& p) { return p.component() == row.component(); });
+    if (progress.seen() == row.version()) {
+      progress.set_state(FirmwareProgress::CURRENT);
+      m.close_intent("push_firmware", row.component());
+    } else if (old != before.end() && (old->state() == FirmwareProgress::PUSHING || old->state() == FirmwareProgress::PUSHED)) {
+      progress.set_state(old->state());
+      progress.set_task_uri(old->task_uri());
+    }
+  }
+  m.close_intent("reset_manager");
+  close_blind_window(m);
+  return outcome::next();
+}
+
+outcome enter_pick_row(machine& m) {
+  const auto rows = baseline_rows(m);
+  const std::string group = current_group(m, rows);
+  m.run().last_error = absl::OkStatus();
+  if (group.empty()) return outcome::done();
+  bool any_pushed = false;
+  for (const journal::FirmwareRow& row : rows) {
+    if (row.activation() != group) continue;
+    const FirmwareProgress& progress = *progress_of(m, row.component());
+    if (is_settled(progress)) continue;
+    m.run().component = row.component();
+    if (progress.state() == FirmwareProgress::PUSHING && !progress.task_uri().empty()) return outcome::jump(phase_id::poll_task);
+    if (progress.state() == FirmwareProgress::PUSHED) {
+      any_pushed = true;
+      continue;
+    }
+    return outcome::next();
+  }
+  if (!any_pushed) return outcome::done();
+  if (group == "bmc_reset") return outcome::jump(phase_id::permit_blind);
+  if (group == "host_restart") return go_restart(m, phase_id::verify_rows);
+  return outcome::jump(phase_id::verify_rows);
+}
+
+outcome enter_check_image(machine& m) {
+  const auto rows = baseline_rows(m);
+  const journal::FirmwareRow& row = *row_of(rows, m.run().component);
+  call wanted;
+  wanted.op = call_op::check_image;
+  wanted.text = row.image();
+  wanted.names = {row.sha256()};
+  return m.ask(std::move(wanted));
+}
+
+outcome take_check_image(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok() && !BUSBAR_MUTANT(wrong_digest_pushed)) return m.on_error(done->status);
+  return outcome::next();
+}
+
+// An open push intent without a task: the POST may or may not have reached the device.
+outcome enter_recover_push(machine& m) {
+  if (!m.intent_is_open("push_firmware", m.run().component) || BUSBAR_MUTANT(push_repeated)) return outcome::next();
+  call wanted;
+  wanted.op = call_op::find_update;
+  wanted.text = m.run().component;
+  return m.ask(std::move(wanted));
+}
+
+outcome take_recover_push(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto* uri = facts_of<std::string>(*done);
+  if (uri == nullptr || uri->empty()) return outcome::next();
+  FirmwareProgress& progress = *progress_of(m, m.run().component);
+  progress.set_task_uri(*uri);
+  progress.set_state(FirmwareProgress::PUSHING);
+  return outcome::jump(phase_id::poll_task);
+}
+
+outcome enter_push(machine& m) {
+  const auto rows = baseline_rows(m);
+  const journal::FirmwareRow& row = *row_of(rows, m.run().component);
+  m.open_intent("push_firmware", row.component());
+  call wanted;
+  wanted.op = call_op::push_firmware;
+  wanted.text = row.image();
+  wanted.names = {row.component()};
+  return m.ask(std::move(wanted));
+}
+
+outcome take_push(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) {
+    if (is_transient(done->status)) {
+      m.run().last_error = done->status;
+      return outcome::jump(phase_id::recover_push);
+    }
+    return outcome::fail(fault::FIRMWARE_REFUSED, std::string(done->status.message()), m.run().component, "refused");
+  }
+  FirmwareProgress& progress = *progress_of(m, m.run().component);
+  progress.set_state(FirmwareProgress::PUSHING);
+  if (const auto* uri = facts_of<std::string>(*done)) progress.set_task_uri(*uri);
+  m.tell("firmware_pushed", fmt::format("{} {} handed to the BMC", progress.component(), progress.wanted()));
+  return outcome::next();
+}
+
+outcome enter_poll_task(machine& m) {
+  const FirmwareProgress& progress = *progress_of(m, m.run().component);
+  if (m.run().phase_deadline_ns == core::never_ns) {
+    m.run().phase_deadline_ns = m.now().monotonic_ns + m.deadline_of("firmware_row", 2700);
+  }
+  call wanted;
+  wanted.op = call_op::read_task;
+  wanted.text = progress.task_uri();
+  return m.ask(std::move(wanted));
+}
+
+outcome pushed(machine& m) {
+  progress_of(m, m.run().component)->set_state(FirmwareProgress::PUSHED);
+  m.close_intent("push_firmware", m.run().component);
+  return outcome::jump(phase_id::pick_row);
+}
+
+outcome take_poll_task(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (m.now().monotonic_ns >= m.run().phase_deadline_ns) {
+    return outcome::fail(fault::FIRMWARE_REFUSED, fmt::format("the update of {} did not end in its time", m.run().component));
+  }
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& task = *facts_of<devices::task_facts>(*done);
+  switch (task.state) {
+    case devices::task_state::running: m.run().attempts = 0; return outcome::again(task_interval);
+    case devices::task_state::completed: return pushed(m);
+    case devices::task_state::gone:
+      (*m.change().mutable_facts())["task_gone"] = m.run().component;
+      return pushed(m);  // the version read back decides
+    case devices::task_state::failed: break;
+  }
+  m.close_intent("push_firmware", m.run().component);
+  progress_of(m, m.run().component)->set_state(FirmwareProgress::FAILED);
+  return outcome::fail(fault::FIRMWARE_REFUSED, fmt::format("the update of {} failed: {}", m.run().component, task.message));
+}
+
+// ---- activation by a BMC reset: a planned blind window when the host is on ---------------------------------------------------------
+
+outcome enter_permit_blind(machine& m) { return ask_permit(m, permit_kind::blind_window); }
+
+outcome take_permit_blind(machine& m, const node_event& event) {
+  outcome result = take_permit(m, event);
+  if (result.kind != outcome_kind::next) return result;
+  constexpr std::int64_t longest_ns = 600'000'000'000;
+  m.change().set_blind_window(true);
+  m.change().set_blind_until_wall_ns(m.now().wall_ns + longest_ns);
+  m.tell("blind_window_opened", "the BMC is about to restart; its detectors cannot be read until it is back", "warning");
+  return result;
+}
+
+outcome enter_manager_reset(machine& m) {
+  if (!m.run().permit_held) return outcome::jump(phase_id::permit_blind);
+  m.open_intent("reset_manager");
+  return m.ask(call_op::reset_manager);
+}
+
+outcome take_manager_reset(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok() && !is_transient(done->status)) return m.on_error(done->status);
+  m.run().session_open = false;
+  m.run().own_session = false;
+  m.change().mutable_access()->clear_session_uri();  // sessions end with the BMC's restart
+  return outcome::next();
+}
+
+outcome enter_wait_bmc(machine& m) { return m.ask(call_op::probe); }
+
+outcome take_wait_bmc(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  m.run().last_error = absl::OkStatus();
+  return outcome::next();
+}
+
+outcome enter_login_after_reset(machine& m) { return m.ask(call_op::login_own); }
+
+outcome take_login_after_reset(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  m.change().mutable_access()->set_session_uri(facts_of<devices::session_facts>(*done)->uri);
+  m.run().session_open = true;
+  m.run().own_session = true;
+  return outcome::next();
+}
+
+outcome enter_verify_rows(machine& m) { return m.ask(call_op::read_firmware); }
+
+outcome take_verify_rows(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& seen = *facts_of<std::vector<devices::component_facts>>(*done);
+  const auto rows = baseline_rows(m);
+  const std::string group = current_group(m, rows);
+  for (const journal::FirmwareRow& row : rows) {
+    FirmwareProgress& progress = *progress_of(m, row.component());
+    if (row.activation() != group || progress.state() != FirmwareProgress::PUSHED) continue;
+    progress.set_seen(version_of(seen, row.component()));
+    if (progress.seen() == row.version() || BUSBAR_MUTANT(update_taken_as_done)) {
+      progress.set_state(FirmwareProgress::CURRENT);
+      m.tell("firmware_read_back", fmt::format("{} reads back {}", row.component(), row.version()));
+      continue;
+    }
+    if (++m.run().verify_reads < most_verify_reads) return outcome::again(verify_interval);
+    const auto gone = m.node().facts().find("task_gone");
+    const bool lost = gone != m.node().facts().end() && gone->second == row.component();
+    close_blind_window(m);
+    progress.set_state(FirmwareProgress::FAILED);
+    return outcome::fail(lost ? fault::FIRMWARE_TASK_LOST : fault::FIRMWARE_UNCHANGED,
+                         fmt::format("{} reported done and reads back another version", row.component()), row.version(),
+                         progress.seen().empty() ? "unknown" : progress.seen());
+  }
+  m.run().verify_reads = 0;
+  close_blind_window(m);
+  return outcome::jump(phase_id::pick_row);
+}
+
+constexpr phase own_phases[] = {
+    {phase_id::recover_restart, "the host to come back from a restart begun before ours", fault::BOOT_TIMEOUT,
+     enter_recover_restart, take_recover_restart},
+    {phase_id::read_firmware, "its firmware versions", fault::BMC_SLOW, enter_read_firmware, take_read_firmware},
+    {phase_id::pick_row, "", fault::FIRMWARE_REFUSED, enter_pick_row, nullptr},
+    {phase_id::check_image, "the image's digest", fault::FIRMWARE_DIGEST, enter_check_image, take_check_image},
+    {phase_id::recover_push, "the update that the BMC may already know", fault::FIRMWARE_TASK_LOST, enter_recover_push,
+     take_recover_push},
+    {phase_id::push, "the BMC to take a firmware image", fault::FIRMWARE_REFUSED, enter_push, take_push},
+    {phase_id::poll_task, "a firmware update to end", fault::FIRMWARE_REFUSED, enter_poll_task, take_poll_task},
+    {phase_id::permit_blind, "the rack's permit for a blind window", fault::FIRMWARE_ACTIVATION, enter_permit_blind,
+     take_permit_blind},
+    {phase_id::manager_reset, "the BMC to take its restart", fault::FIRMWARE_ACTIVATION, enter_manager_reset, take_manager_reset},
+    {phase_id::wait_bmc, "the BMC to come back from its restart", fault::FIRMWARE_ACTIVATION, enter_wait_bmc, take_wait_bmc},
+    {phase_id::login_after_reset, "a login after the BMC's restart", fault::FIRMWARE_ACTIVATION, enter_login_after_reset,
+     take_login_after_reset},
+    {phase_id::verify_rows, "the new versions to be read back", fault::FIRMWARE_UNCHANGED, enter_verify_rows, take_verify_rows},
+};
+
+const std::vector<phase>& joined() {
+  static const std::vector<phase> phases = [] {
+    std::vector<phase> all(std::begin(own_phases), std::end(own_phases));
+    const auto shared = restart_phases();
+    all.insert(all.end(), shared.begin(), shared.end());
+    return all;
+  }();
+  return phases;
+}
+
+}  // namespace
+
+std::span<const phase> firmware_phases() { return joined(); }
+
+}  // namespace busbar::node

@@ -1,0 +1,337 @@
+#include "actors/node/node_logic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/node/node_machine.hpp"
+#include "actors/node/node_table.hpp"
+
+namespace busbar::node {
+namespace {
+
+using journal::NodeStep;
+
+// Runs one member's phases for one event.
+class engine {
+ public:
+  engine(node_state& state, core::instant now, step_result& out) : state_(state), now_(now), out_(out), machine_(state, now, out) {}
+
+  void take(const node_event& event);
+
+ private:
+  void on_view(const rack_view& view);
+  void on_retry(const retry& command);
+  void on_agent(const agent_news& news);
+  void on_nvlink(const call_done& done);
+  bool handle_outside_phases(const node_event& event);
+  void restart_arrow();
+  std::span<const phase> current_phases();
+  const arrow* current_arrow() const;
+  bool wants_work() const;
+  bool wants_down() const;
+  void drive();
+  void apply(const outcome& result);
+  void finish_phases();
+  void fail(const outcome& result);
+  void check_deadlines();
+  void show_waiting(std::string_view text);
+  void enter_arrow();
+  const phase* phase_at() {
+    const auto phases = current_phases();
+    return run().phase < phases.size() ? &phases[run().phase] : nullptr;
+  }
+  run_state& run() { return state_.run; }
+  journal::Node& node() { return state_.node; }
+
+  node_state& state_;
+  core::instant now_;
+  step_result& out_;
+  machine machine_;
+};
+
+std::string step_word(NodeStep step) {
+  std::string word = journal::NodeStep_Name(step);
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return word;
+}
+
+const arrow* engine::current_arrow() const {
+  for (const arrow& candidate : arrows_of(state_.node.spec().kind())) {
+    if (candidate.from == state_.node.step()) return &candidate;
+  }
+  return nullptr;
+}
+
+bool engine::wants_down() const {
+  const journal::Node& now_at = state_.node;
+  if (now_at.goal() >= journal::STAGED || now_at.step() < journal::CREDENTIALED) return false;
+  if (now_at.has_failure() && now_at.failure().step() == now_at.step()) return false;  // it would not go off: an operator's turn
+  return is_energised_step(now_at.step()) || now_at.power().observed() == journal::POWER_ON ||
+         now_at.power().observed() == journal::POWERING_ON || now_at.power().wanted() == journal::POWER_ON;
+}
+
+bool engine::wants_work() const {
+  if (wants_down()) return true;
+  if (state_.node.has_failure()) return false;
+  return current_arrow() != nullptr && state_.node.goal() > state_.node.step();
+}
+
+std::span<const phase> engine::current_phases() {
+  if (run().reconnecting) return reconnect_phases();
+  if (run().going_down) return power_down_phases();
+  const arrow* const now_at = current_arrow();
+  return now_at == nullptr ? std::span<const phase>{} : now_at->phases;
+}
+
+void engine::restart_arrow() {
+  const bool session_open = run().session_open;
+  const bool own_session = run().own_session;
+  const std::uint64_t next_call = run().next_call;
+  const std::uint64_t nvlink_call = run().nvlink_call;
+  if (run().permit_held) machine_.act(release_permit{});
+  if (run().test_running) machine_.act(cancel_run{node().suite().run_id()});
+  run() = run_state{};
+  run().session_open = session_open;
+  run().own_session = own_session;
+  run().next_call = next_call;  // an answer to an older call matches nothing any more
+  run().nvlink_call = nvlink_call;
+}
+
+void engine::enter_arrow() {
+  run().started = true;
+  run().phase = 0;
+  run().attempts = 0;
+  run().going_down = wants_down();
+  const bool has_account = node().step() >= journal::CREDENTIALED || node().access().account_created();
+  run().reconnecting = has_account && !run().session_open;
+  const arrow* const now_at = current_arrow();
+  const std::int64_t limit = run().going_down || now_at == nullptr
+                                 ? machine_.deadline_of("graceful_off", 120) + machine_.deadline_of("host_off", 60)
+                                 : machine_.deadline_of(now_at->deadline_key, now_at->default_deadline_s);
+  run().deadline_ns = now_.monotonic_ns + limit;
+}
+
+void engine::show_waiting(std::string_view text) {
+  if (text.empty() || state_.node.waits_for() == text) return;
+  machine_.change().set_waits_for(std::string(text));
+}
+
+void engine::on_view(const rack_view& view) {
+  if (view.operation_id != node().operation_id()) machine_.change().set_operation_id(view.operation_id);
+  if (view.goal == node().goal()) return;
+  const bool was_down = wants_down();
+  machine_.change().set_goal(view.goal);
+  if (was_down != wants_down()) restart_arrow();
+}
+
+void engine::on_retry(const retry& command) {
+  journal::Node& changed = machine_.change();
+  const NodeStep failed_from = changed.step();
+  if (command.from != journal::NODE_STEP_UNSPECIFIED && command.from > journal::DISCOVERED && command.from <= failed_from) {
+    changed.set_step(static_cast<NodeStep>(command.from - 1));  // --from names the step to reach again
+    changed.clear_suite();
+  }
+  changed.clear_failure();
+  if (!command.operation_id.empty()) changed.set_operation_id(command.operation_id);
+  changed.set_step_entered_wall_ns(now_.wall_ns);
+  machine_.tell("retried", fmt::format("goes on at {}", step_word(changed.step())));
+  restart_arrow();
+}
+
+void engine::on_agent(const agent_news& news) {
+  using kind = validation::agent_event::kind;
+  if (news.event.what == kind::hello) {
+    journal::Boot& boot = *machine_.change().mutable_boot();
+    boot.set_boot_id(news.event.hello.boot_id());
+    boot.set_agent_serial(news.event.hello.dmi_serial());
+    boot.set_agent_connected(true);
+  } else if (news.event.what == kind::lost) {
+    machine_.change().mutable_boot()->set_agent_connected(false);
+  }
+}
+
+void engine::on_nvlink(const call_done& done) {
+  run().nvlink_call = 0;
+  devices::nvlink_facts facts;
+  facts.complete = false;
+  if (done.status.ok()) {
+    if (const auto* read = facts_of<devices::nvlink_facts>(done)) facts = *read;
+  }
+  machine_.act(report_nvlink{facts});
+}
+
+bool engine::handle_outside_phases(const node_event& event) {
+  if (const auto* view = std::get_if<rack_view>(&event)) {
+    on_view(*view);
+  } else if (const auto* again = std::get_if<retry>(&event)) {
+    on_retry(*again);
+  } else if (const auto* trusted = std::get_if<trust_pin>(&event)) {
+    machine_.change().mutable_identity()->set_pin_sha256(trusted->pin);
+    machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", trusted->reason), "warning");
+    on_retry(retry{});
+  } else if (const auto* unlocked = std::get_if<unlock_logins>(&event)) {
+    machine_.change().mutable_access()->set_login_failures(0);
+    machine_.tell("logins_unlocked", fmt::format("login attempts allowed again by an operator: {}", unlocked->reason), "warning");
+  } else if (const auto* news = std::get_if<agent_news>(&event)) {
+    on_agent(*news);
+    return false;  // phases see it too
+  } else if (const auto* conflict = std::get_if<endpoint_conflict>(&event)) {
+    if (!node().has_failure() && node().step() <= journal::DISCOVERED) {
+      fail(outcome::fail(conflict->fault, conflict->message, conflict->expected, conflict->seen));
+    }
+  } else if (std::holds_alternative<read_nvlink_now>(event)) {
+    call wanted;
+    wanted.op = call_op::read_nvlink;
+    wanted.id = run().nvlink_call = run().next_call++;
+    machine_.act(wanted);
+  } else if (const auto* done = std::get_if<call_done>(&event); done != nullptr && done->id == run().nvlink_call && done->id != 0) {
+    on_nvlink(*done);
+  } else if (const auto* seen = std::get_if<endpoint_seen>(&event); seen != nullptr && node().identity().address() != seen->address &&
+             node().step() <= journal::DISCOVERED) {
+    journal::Identity& identity = *machine_.change().mutable_identity();
+    identity.set_address(seen->address);
+    identity.set_source(seen->source);
+    return false;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void engine::fail(const outcome& result) {
+  const arrow* const now_at = current_arrow();
+  journal::Node& changed = machine_.change();
+  journal::Failure& failure = *changed.mutable_failure();
+  failure.set_step(now_at == nullptr || run().going_down ? changed.step() : now_at->to);
+  failure.set_fault(std::string(core::name_of(result.fault)));
+  failure.set_message(result.message);
+  failure.set_expected(result.expected);
+  failure.set_seen(result.seen);
+  failure.set_wall_time_ns(now_.wall_ns);
+  changed.set_health(journal::HEALTH_BAD);
+  changed.set_waits_for("an operator: " + std::string(core::text_of(result.fault).next_step));
+  journal::Event& event = machine_.tell("step_failed", result.message, "error");
+  event.set_fault(failure.fault());
+  (*event.mutable_details())["step"] = step_word(failure.step());
+  (*event.mutable_details())["expected"] = result.expected;
+  (*event.mutable_details())["seen"] = result.seen;
+  restart_arrow();
+}
+
+void engine::finish_phases() {
+  if (run().reconnecting) {
+    run().reconnecting = false;
+    run().session_open = true;
+    run().phase = 0;
+    run().waiting = false;
+    run().attempts = 0;
+    return;
+  }
+  const bool went_down = run().going_down;
+  const arrow* const now_at = current_arrow();
+  journal::Node& changed = machine_.change();
+  const NodeStep from = changed.step();
+  const NodeStep to = went_down ? std::min(from, journal::CREDENTIALED) : now_at->to;
+  changed.set_step(to);
+  changed.set_step_entered_wall_ns(now_.wall_ns);
+  changed.set_waits_for("");
+  if (!went_down) changed.set_health(journal::HEALTH_GOOD);
+  if (went_down) changed.clear_suite();
+  journal::Event& event = machine_.tell("step_entered", fmt::format("{} -> {}", step_word(from), step_word(to)));
+  (*event.mutable_details())["from"] = step_word(from);
+  (*event.mutable_details())["to"] = step_word(to);
+  restart_arrow();
+}
+
+void engine::apply(const outcome& result) {
+  const auto phases = current_phases();
+  run().waiting = false;
+  run().again_at_ns = core::never_ns;
+  switch (result.kind) {
+    case outcome_kind::wait: run().waiting = true; return;
+    case outcome_kind::again:
+      run().waiting = true;
+      run().open_call = 0;
+      ++run().attempts;
+      run().again_at_ns = core::after(now_, result.delay);
+      return;
+    case outcome_kind::next: ++run().phase; break;
+    case outcome_kind::jump: {
+      const auto found = std::find_if(phases.begin(), phases.end(), [&result](const phase& p) { return p.id == result.target; });
+      run().phase = static_cast<std::size_t>(found - phases.begin());
+      break;
+    }
+    case outcome_kind::arrow_done: run().phase = phases.size(); break;
+    case outcome_kind::fail: fail(result); return;
+  }
+  run().open_call = 0;
+  run().attempts = 0;
+  run().phase_deadline_ns = core::never_ns;
+  if (run().phase >= phases.size()) finish_phases();
+}
+
+void engine::check_deadlines() {
+  if (!run().started || now_.monotonic_ns < run().deadline_ns) return;
+  const phase* const at = phase_at();
+  const core::fault phase_fault = at == nullptr ? core::fault::DEADLINE : at->deadline_fault;
+  const auto exact = core::fault_of(run().last_error);
+  const std::string waited = at == nullptr ? "its work" : std::string(at->waits_for);
+  fail(outcome::fail(exact.value_or(phase_fault),
+                     fmt::format("not reached in its time while waiting for {}{}{}", waited, run().last_error.ok() ? "" : ": ",
+                                 std::string(run().last_error.message()))));
+}
+
+// Enters phases until one waits. Bounded: a cycle of phases that never waits is a fault of the table.
+void engine::drive() {
+  for (int turns = 0; turns < 64; ++turns) {
+    if (!wants_work()) {
+      if (run().started) restart_arrow();
+      return;
+    }
+    if (!run().started) enter_arrow();
+    if (run().waiting) {
+      if (run().again_at_ns > now_.monotonic_ns) return;
+      run().again_at_ns = core::never_ns;
+      run().waiting = false;
+    }
+    const phase* const at = phase_at();
+    if (at == nullptr) {
+      finish_phases();
+      continue;
+    }
+    show_waiting(at->waits_for);
+    apply(at->enter(machine_));
+  }
+}
+
+void engine::take(const node_event& event) {
+  check_deadlines();
+  if (!handle_outside_phases(event) && run().started && run().waiting && wants_work()) {
+    const phase* const at = phase_at();
+    if (at != nullptr && at->take != nullptr && run().again_at_ns == core::never_ns) {
+      const outcome result = at->take(machine_, event);
+      if (result.kind != outcome_kind::wait) apply(result);
+    }
+  }
+  drive();
+  out_.wake_at_ns = run().started ? std::min({run().again_at_ns, run().deadline_ns, run().phase_deadline_ns}) : core::never_ns;
+}
+
+}  // namespace
+
+step_result step(node_state& state, const node_event& event, core::instant now) {
+  step_result out;
+  engine(state, now, out).take(event);
+  return out;
+}
+
+std::string own_secret(const journal::Node& node) { return node.name() + "/own"; }
+std::string interlock_secret(const journal::Node& node) { return node.name() + "/interlock"; }
+std::string breakglass_secret(const journal::Node& node) { return node.name() + "/breakglass"; }
+std::string own_account(std::string_view rack_uid) { return fmt::format("busbar-{}", rack_uid.substr(0, 8)); }
+std::string interlock_account(std::string_view rack_uid) { return fmt::format("busbar-{}-il", rack_uid.substr(0, 8)); }
+
+bool is_energised_step(NodeStep step) { return step >= journal::STAGED; }
+
+}  // namespace busbar::node

@@ -1,0 +1,185 @@
+#include "actors/node/restart_phases.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "actors/node/power_phases.hpp"
+
+namespace busbar::node {
+
+using core::fault;
+
+attribute_plan plan_attributes(const journal::Attributes& wanted, const std::map<std::string, devices::attribute_facts>& seen) {
+  attribute_plan plan;
+  const std::map<std::string, std::string> ordered(wanted.values().begin(), wanted.values().end());
+  for (const auto& [name, value] : ordered) {
+    const auto found = seen.find(name);
+    const bool known = found != seen.end() && found->second.value.has_value();
+    if (known && *found->second.value == value) continue;
+    journal::Drift row;
+    row.set_attribute(name);
+    row.set_expected(value);
+    row.set_seen(known ? *found->second.value : "");
+    plan.drift.push_back(row);
+    if (!known || found->second.read_only) {
+      plan.impossible.push_back(row);
+    } else if (!found->second.pending.has_value() || *found->second.pending != value) {
+      plan.to_write.emplace(name, value);
+    }
+  }
+  return plan;
+}
+
+std::vector<std::string> attribute_names(const journal::Attributes& wanted) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : wanted.values()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+namespace {
+
+const journal::Attributes& attributes_of(const google::protobuf::Map<std::string, journal::Attributes>& by_kind,
+                                         std::string_view kind) {
+  const auto found = by_kind.find(std::string(kind));
+  return found == by_kind.end() ? journal::Attributes::default_instance() : found->second;
+}
+
+constexpr core::duration poll_interval = std::chrono::milliseconds(500);
+
+outcome enter_rs_read_bios(machine& m) {
+  call wanted;
+  wanted.op = call_op::read_bios;
+  wanted.names = attribute_names(bios_of(m));
+  return wanted.names.empty() ? outcome::jump(phase_id::rs_boot_once) : m.ask(std::move(wanted));
+}
+
+outcome take_rs_read_bios(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto plan = plan_attributes(bios_of(m), *facts_of<std::map<std::string, devices::attribute_facts>>(*done));
+  if (!plan.impossible.empty()) {
+    const journal::Drift& row = plan.impossible.front();
+    return outcome::fail(fault::CONFIG_READ_ONLY, fmt::format("BIOS attribute {} cannot be set", row.attribute()), row.expected(),
+                         row.seen().empty() ? "no such attribute" : row.seen());
+  }
+  m.run().bios_changes = plan.to_write;
+  return outcome::next();
+}
+
+outcome enter_rs_write_bios(machine& m) {
+  if (m.run().bios_changes.empty()) return outcome::next();
+  call wanted;
+  wanted.op = call_op::write_bios;
+  wanted.values = m.run().bios_changes;
+  return m.ask(std::move(wanted));
+}
+
+outcome take_rs_write_bios(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  for (const auto& [name, value] : m.run().bios_changes) {
+    m.tell("attribute_set", fmt::format("BIOS {} set to {}; takes effect at the next restart", name, value));
+  }
+  return outcome::next();
+}
+
+outcome enter_rs_permit(machine& m) { return ask_permit(m, permit_kind::restart); }
+
+outcome enter_rs_reset(machine& m) {
+  if (!m.run().permit_held) return outcome::jump(phase_id::rs_permit);
+  m.run().boot_id_before = m.node().boot().boot_id();
+  m.change().mutable_boot()->set_agent_connected(false);
+  return ask_reset(m, devices::reset_type::force_restart);
+}
+
+outcome take_rs_reset(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (done->status.ok()) return outcome::jump(phase_id::rs_wait_on);
+  if (core::fault_of(done->status) == fault::POWER_RESET_NOT_OFFERED) {
+    m.run().restart_composed = true;  // off and on instead
+    return outcome::jump(phase_id::rs_off);
+  }
+  if (is_transient(done->status)) {
+    m.run().last_error = done->status;
+    return outcome::jump(phase_id::rs_wait_on);  // unsure whether it took; the agent's boot id and the read-back tell
+  }
+  return m.on_error(done->status);
+}
+
+outcome enter_rs_off(machine& m) { return ask_reset(m, devices::reset_type::force_off); }
+
+outcome take_ask(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  return done->status.ok() ? outcome::next() : m.on_error(done->status);
+}
+
+outcome take_rs_wait_off(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  return take_off(m, *done, outcome::next(), outcome::again(poll_interval));
+}
+
+outcome enter_rs_on(machine& m) { return ask_reset(m, devices::reset_type::on); }
+
+outcome finish_restart(machine& m) {
+  for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
+    m.close_intent("reset", devices::redfish_name(type));
+  }
+  give_permit_back(m);
+  m.tell("host_restarted", "the host came back from its restart");
+  return outcome::jump(static_cast<phase_id>(m.run().after_restart));
+}
+
+outcome take_rs_wait_on(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& facts = *facts_of<devices::power_facts>(*done);
+  const bool booted = m.is_compute() || facts.boot_progress.empty() || facts.boot_progress == "OSRunning";
+  if (facts.state != journal::POWER_ON || !booted) return outcome::again(poll_interval);
+  return m.is_compute() ? outcome::next() : finish_restart(m);
+}
+
+outcome enter_rs_wait_agent(machine& m) {
+  const outcome result = enter_wait_agent(m);
+  return result.kind == outcome_kind::next ? finish_restart(m) : result;
+}
+
+outcome take_rs_wait_agent(machine& m, const node_event&) { return enter_rs_wait_agent(m); }
+
+constexpr std::array restart{
+    phase{phase_id::rs_read_bios, "its BIOS attributes", fault::BMC_SLOW, enter_rs_read_bios, take_rs_read_bios},
+    phase{phase_id::rs_write_bios, "its BIOS settings", fault::CONFIG_DRIFT, enter_rs_write_bios, take_rs_write_bios},
+    phase{phase_id::rs_boot_once, "the boot-once setting", fault::BMC_SLOW, enter_boot_once, take_boot_once},
+    phase{phase_id::rs_read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT, enter_read_boot_once,
+          take_read_boot_once},
+    phase{phase_id::rs_permit, "the rack's permit to restart", fault::POWER_OVER_BUDGET, enter_rs_permit, take_permit},
+    phase{phase_id::rs_detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors, take_detectors},
+    phase{phase_id::rs_reset, "the BMC to take the restart", fault::BMC_SLOW, enter_rs_reset, take_rs_reset},
+    phase{phase_id::rs_off, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_rs_off, take_ask},
+    phase{phase_id::rs_wait_off, "to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power, take_rs_wait_off},
+    phase{phase_id::rs_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_rs_on, take_ask},
+    phase{phase_id::rs_wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power, take_rs_wait_on},
+    phase{phase_id::rs_wait_agent, "the agent of the restarted host", fault::AGENT_NOT_SEEN, enter_rs_wait_agent,
+          take_rs_wait_agent},
+};
+
+}  // namespace
+
+std::span<const phase> restart_phases() { return restart; }
+
+outcome go_restart(machine& m, phase_id then) {
+  m.run().after_restart = static_cast<int>(then);
+  return outcome::jump(phase_id::rs_read_bios);
+}
+
+const journal::Attributes& bios_of(machine& m) { return attributes_of(m.spec().baseline().bios(), m.kind_key()); }
+const journal::Attributes& device_of(machine& m) { return attributes_of(m.spec().baseline().device(), m.kind_key()); }
+
+}  // namespace busbar::node
