@@ -237,7 +237,7 @@ read_result read_spec(const std::vector<source_file>& files) {
   documents all;
   for (const source_file& file : files) read_file(file, all, result.errors);
   check_site(all, result.errors);
-  if (all.manifests.empty()) result.errors.push_back({"", "", "no document of kind Manifest is given"});
+  if (all.manifests.empty() && result.errors.empty()) result.errors.push_back({"", "", "no document of kind Manifest is given"});
   for (const auto& manifest : all.manifests) result.racks.push_back(resolve_rack(manifest, all, result.errors));
   // Two manifests that share a baseline report its faults once.
   std::set<std::string> seen;
