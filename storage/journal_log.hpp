@@ -98,29 +98,35 @@ class journal_log {
   absl::Status read_identity();
   absl::Status read_head();
   absl::Status read_requests();
-  absl::Status make_identity(std::uint64_t parent_revision);
-  absl::Status stage(group& into, const std::shared_ptr<const core::journal_batch>& batch);
-  absl::Status stage_evidence(group& into, const core::journal_batch& batch);
-  void stage_events(group& into, const core::journal_batch& batch, core::committed_batch& commit);
-  void stage_head(group& into);
+  absl::Status make_identity(bool from_parent);
+  absl::StatusOr<outcome> stage(group& into, const std::shared_ptr<const core::journal_batch>& batch);
+  absl::Status write_evidence_files(const core::journal_batch& batch) const;
+  void stage_state(group& into, const core::journal_batch& batch) const;
+  void stage_events(group& into, const core::journal_batch& batch, core::committed_batch& commit) const;
+  void stage_event(group& into, journal::Event event, core::committed_batch& commit) const;
+  void stage_rest(group& into, const core::journal_batch& batch) const;
+  void settle(group& written);
+  journal::JournalHead head_copy() const;
   absl::Status check_position(const journal::Position& from) const;
-  absl::Status trim_events(store_write& write, journal::JournalHead& next, std::uint64_t& removed) const;
-  absl::Status trim_audit(store_write& write, journal::JournalHead& next) const;
-  void trim_requests(store_write& write, std::vector<std::string>& forgotten) const;
-  bool event_is_due(const journal::JournalHead& head, std::int64_t wall_ns) const;
+  std::uint64_t wanted_events(const journal::JournalHead& head) const;
+  absl::Status trim_events(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const;
+  absl::Status trim_audit(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const;
+  std::vector<std::string> trim_requests(store_write& write, std::int64_t wall_ns) const;
 
   const std::shared_ptr<store> store_;
   const journal_options options_;
-  journal::JournalIdentity identity_;          // constant after open
+  journal::JournalIdentity identity_;   // constant after open
   std::unordered_map<std::string, journal::RequestRecord> requests_;  // writer's thread
-  std::int64_t oldest_request_wall_ns_ = 0;
-  std::uint64_t lost_revisions_ = 0;           // taken by failed writes, never used again; writer's thread
-  mutable std::mutex mutex_;                   // guards head_
+  std::int64_t oldest_request_wall_ns_ = 0;                           // writer's thread
+  std::uint64_t lost_revisions_ = 0;    // taken by failed writes, never used again; writer's thread
+  mutable std::mutex mutex_;            // guards head_
   journal::JournalHead head_;
 };
 
 // The machine's clock and boot id, for daemons.
 core::instant machine_instant();
 std::string machine_boot_id();
+// A fresh random UUID (version 4).
+std::string new_uuid();
 
 }  // namespace busbar::storage

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace busbar::storage {
@@ -22,29 +23,34 @@ inline constexpr std::array families = {family::meta,  family::state,    family:
                                         family::audit, family::evidence, family::vault};
 std::string_view name_of(family where);
 
-struct store_write {
-  struct put {
+// Applied in order, all or nothing.
+class store_write {
+ public:
+  enum class action : std::uint8_t { put, erase, erase_range };
+  struct operation {
+    action what;
     family where;
-    std::string key;
-    std::string value;
+    std::string key;    // erase_range: first key
+    std::string value;  // put: value; erase_range: end, exclusive
   };
-  struct erase {
-    family where;
-    std::string key;
-  };
-  // [from, to)
-  struct erase_range {
-    family where;
-    std::string from;
-    std::string to;
-  };
-  // Ranges go first, then erases, then puts.
-  std::vector<erase_range> erase_ranges;
-  std::vector<erase> erases;
-  std::vector<put> puts;
+
+  void put(family where, std::string key, std::string value) {
+    operations_.push_back({action::put, where, std::move(key), std::move(value)});
+  }
+  void erase(family where, std::string key) { operations_.push_back({action::erase, where, std::move(key), {}}); }
+  void erase_range(family where, std::string from, std::string to) {
+    operations_.push_back({action::erase_range, where, std::move(from), std::move(to)});
+  }
+
+  const std::vector<operation>& operations() const { return operations_; }
+  bool empty() const { return operations_.empty(); }
+  // Forgets all after the first `count` operations.
+  void truncate(std::size_t count) { operations_.resize(count, operation{action::erase, family::meta, {}, {}}); }
+
   bool safety = false;  // may use the room kept back for trips
 
-  bool empty() const { return erase_ranges.empty() && erases.empty() && puts.empty(); }
+ private:
+  std::vector<operation> operations_;
 };
 
 // serving; shedding: below the low-water mark of free space, old events should go; read_only: writes are refused (space, or an

@@ -5,6 +5,8 @@
 #include <absl/status/status.h>
 
 #include <caf/error.hpp>
+#include <caf/make_message.hpp>
+#include <caf/message.hpp>
 
 #include <cstdint>
 #include <string>

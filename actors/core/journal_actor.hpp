@@ -1,7 +1,7 @@
 // JOURNAL: the one writer of state. Gathers all batches its mailbox holds, syncs once, then answers all and publishes them.
 #pragma once
 
-#include <caf/typed_event_based_actor.hpp>
+#include <caf/fwd.hpp>
 
 #include <cstddef>
 #include <chrono>
@@ -20,7 +20,6 @@ class snapshot_hub;
 struct journal_config {
   std::size_t group_limit = 512;                          // batches synced together at most
   std::chrono::milliseconds probe_interval{1000};         // while the store refuses writes
-  std::chrono::milliseconds retention_interval{600'000};  // a look at retention also when nothing is written; zero: only after writes
 };
 
 // log and hub outlive the actor; the actor is the only one who commits to log. In the daemon spawned detached (it blocks on
@@ -29,8 +28,6 @@ struct journal_dependencies {
   std::shared_ptr<storage::journal_log> log;
   std::shared_ptr<snapshot_hub> hub;
 };
-
-struct journal_state;
 
 // Stop: send it exit; what was gathered is written and answered first.
 journal_actor spawn_journal(caf::actor_system& system, journal_dependencies dependencies, journal_config config,

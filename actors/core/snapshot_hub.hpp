@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,7 +64,8 @@ struct watch_filter {
 struct watch_item {
   enum class type { event, changed, erased, bookmark };
   type what = type::bookmark;
-  journal::Position position;                   // watch again from here and miss nothing after this item's revision
+  journal::Position position;                   // watch again from here and miss nothing (some items may come twice)
+  std::uint64_t revision = 0;                   // that made it
   std::shared_ptr<const journal::Event> event;  // what == event
   object_kind kind = object_kind::record;       // changed, erased
   std::string name;                             // changed, erased
@@ -89,8 +91,8 @@ class subscription {
   subscription(const subscription&) = delete;
   subscription& operator=(const subscription&) = delete;
 
-  // The next items in order, at most about `limit` (a revision is not split). Empty: nothing now, `wake` will be called
-  // once when there is. RESOURCE_EXHAUSTED (WATCH_OVERFLOW): lagged too far; OUT_OF_RANGE: retention overtook it;
+  // The next items in order, at most about `limit` (a revision is not split). Call it once after subscribing. Empty: nothing
+  // now, `wake` will be called once when there may be more. RESOURCE_EXHAUSTED (WATCH_OVERFLOW): lagged too far; OUT_OF_RANGE: retention overtook it;
   // UNAVAILABLE: the hub closed. After an error it stays ended.
   absl::StatusOr<std::vector<watch_item>> take(std::size_t limit);
   // All up to here has been taken: what a bookmark on a timer says.
@@ -100,7 +102,10 @@ class subscription {
   friend class snapshot_hub;
   struct state;
   explicit subscription(std::shared_ptr<state> shared);
-  std::shared_ptr<state> state_;
+  absl::Status take_history(std::unique_lock<std::mutex>& lock, std::size_t limit, std::vector<watch_item>& items);
+  void take_changed(std::vector<watch_item>& items);
+  void take_held(std::unique_lock<std::mutex>& lock, std::size_t limit, std::vector<watch_item>& items);
+  const std::shared_ptr<state> state_;
 };
 
 class snapshot_hub {
@@ -125,6 +130,7 @@ class snapshot_hub {
   void close();
 
  private:
+  friend class subscription;
   struct core;
   std::shared_ptr<core> core_;
 };
