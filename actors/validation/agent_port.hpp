@@ -13,14 +13,14 @@ namespace busbar::validation {
 
 // From an agent's stream, on a gRPC thread. The receiver forwards to an actor and returns at once.
 struct agent_event {
-  enum class kind { hello, progress, measurement, test_done, lost };
+  enum class kind { hello, progress, measurement, test_done, lost, refused };
   kind what = kind::lost;
   std::string member;          // "r01/c07", from the certificate's subject
   agent::Hello hello;
   agent::Progress progress;
   agent::Measurement measurement;
   agent::TestDone test_done;
-  std::string reason;          // of lost
+  std::string reason;          // of lost; of refused it begins with a fault's name (AGENT_SERIAL_MISMATCH: ...)
 };
 using agent_sink = std::function<void(agent_event)>;
 

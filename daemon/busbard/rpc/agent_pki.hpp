@@ -18,8 +18,8 @@ struct key_and_certificate {
 
 class agent_ca {
  public:
-  // Reads agent-ca.key and agent-ca.crt of `folder`, or makes them (key 0600, synced, renamed into place). One file without
-  // the other, an unreadable one or a pair that does not match is an error: a new CA would strand every agent.
+  // Reads agent-ca.key and agent-ca.crt of `folder`, or makes them (key 0600, synced, renamed into place, key first). A
+  // certificate without its key, an unreadable file or a pair that does not match is an error: a new CA would strand agents.
   static absl::StatusOr<agent_ca> load_or_create(const std::filesystem::path& folder, const std::string& rack);
   // For a vault: bytes out of create() are kept there and handed in here.
   static absl::StatusOr<key_and_certificate> create(const std::string& rack);

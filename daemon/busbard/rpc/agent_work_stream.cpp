@@ -184,6 +184,15 @@ void agent_work_stream::greet(const agent::Hello& hello) {
     close(admitted, admitted.error_message());
     return;
   }
+  bool closed_meanwhile = false;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_meanwhile = closing_;
+  }
+  if (closed_meanwhile) {  // its own forget() came before admit()
+    host_->forget(this);
+    return;
+  }
   const std::lock_guard lock(emit_mutex_);
   if (silent_) return;  // replaced, or the gate stops
   announced_ = true;
