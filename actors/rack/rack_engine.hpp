@@ -1,0 +1,72 @@
+// The workings of rack_logic, shared by its three files: rack_logic.cpp (steps and operations), rack_permits.cpp (who may turn
+// on, restart or go blind), rack_suite.cpp (fabric proof and rack suite).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "actors/rack/rack_logic.hpp"
+
+namespace busbar::rack {
+
+class engine {
+ public:
+  engine(rack_state& state, core::instant now, step_result& out) : state_(state), now_(now), out_(out) {}
+
+  void take(const rack_event& event);
+
+ private:
+  // rack_logic.cpp
+  void take_command(const rack_event& event);
+  void take_observation(const rack_event& event);
+  void advance();
+  bool try_arrow();
+  std::string what_it_waits_for();
+  void enter_step(journal::RackStep step);
+  void fail(core::fault code, const std::string& message);
+  void begin_bringup_now(const begin_bringup& command);
+  void cancel(const std::string& operation_id);
+  void drive_shutdown();
+  void tell_goals();
+  void report_rows();
+  void finish_bringup();
+  void finish_member_operations();
+  void watch_conditions();
+  void set_condition(std::string_view type, bool good, std::string_view message);
+  void check_deadline();
+  journal::NodeStep wanted_goal(const journal::Node& member) const;
+  bool is_bringing_up() const;
+
+  // rack_permits.cpp
+  void want(const permit_wanted& event);
+  void release(const std::string& member);
+  void grant_permits();
+  std::optional<refusal> refuse(const std::string& member, node::permit_kind kind) const;
+  std::optional<refusal> refuse_power(const journal::Node& member) const;
+  std::optional<refusal> refuse_blind(const journal::Node& member) const;
+  bool group_has_room();
+
+  // rack_suite.cpp
+  std::optional<refusal> prove_fabric();
+  std::optional<refusal> drive_suite();
+  void take_suite_agent(const validation::agent_event& event);
+  void take_suite_result(const journal::SuiteResult& result);
+  void start_suite();
+  void start_test();
+  void end_test();
+  const journal::Suite* suite() const;
+
+  journal::Rack& change() { out_.durable = true; return state_.rack; }
+  const journal::Rack& rack() const { return state_.rack; }
+  rack_run& run() { return state_.run; }
+  const rack_run& run() const { return state_.run; }
+  journal::Event& tell(std::string_view type, std::string message, std::string_view severity = "info");
+  void act(effect wanted) { out_.effects.push_back(std::move(wanted)); }
+  void wake_by(std::int64_t at_ns) { out_.wake_at_ns = std::min(out_.wake_at_ns, at_ns); }
+
+  rack_state& state_;
+  core::instant now_;
+  step_result& out_;
+};
+
+}  // namespace busbar::rack

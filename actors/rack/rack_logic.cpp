@@ -1,0 +1,432 @@
+#include "actors/rack/rack_logic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "actors/core/mutant.hpp"
+#include "actors/rack/rack_engine.hpp"
+
+namespace busbar::rack {
+
+using core::fault;
+
+namespace {
+
+// The arrow out of each step: its deadline (a key of the baseline, default in seconds) and the fault that a late one is named by.
+struct arrow {
+  journal::RackStep from;
+  std::string_view deadline_key;
+  std::int64_t default_s;
+  fault late;
+};
+
+constexpr std::array arrows{
+    arrow{journal::PLANNED, "standby", 900, fault::DEADLINE},
+    arrow{journal::STANDBY, "ingested", 1800, fault::DEADLINE},
+    arrow{journal::INGESTED, "cooled", 600, fault::POWER_FLOW_NOT_PROVEN},
+    arrow{journal::COOLED, "powered", 1800, fault::DEADLINE},
+    arrow{journal::POWERED, "nvlink_ready", 14400, fault::NVLINK_LINK_COUNT},
+    arrow{journal::NVLINK_READY, "node_validated", 3600, fault::SUITE_INCOMPLETE},
+    arrow{journal::NODE_VALIDATED, "rack_validated", 1800, fault::SUITE_INCOMPLETE},
+    arrow{journal::RACK_VALIDATED, "production", 600, fault::DEADLINE},
+};
+
+constexpr bool has_no_gap() {
+  for (std::size_t i = 0; i < arrows.size(); ++i) {
+    if (arrows[i].from != static_cast<journal::RackStep>(journal::PLANNED + static_cast<int>(i))) return false;
+  }
+  return arrows.size() == static_cast<std::size_t>(journal::RACK_PRODUCTION - journal::PLANNED);
+}
+static_assert(has_no_gap(), "every rack step has one arrow out, with a deadline");
+
+const arrow* arrow_from(journal::RackStep step) {
+  const auto found = std::find_if(arrows.begin(), arrows.end(), [step](const arrow& row) { return row.from == step; });
+  return found == arrows.end() ? nullptr : &*found;
+}
+
+// The configuration phases run between powered and nvlink_ready: their deadlines are the members' own and add to the fabric's.
+std::int64_t limit_ns(const journal::RackSpec& spec, const arrow& row) {
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  const auto find = [&spec](std::string_view key, std::int64_t otherwise_s) {
+    const auto found = spec.baseline().deadlines().find(std::string(key));
+    return found == spec.baseline().deadlines().end() ? otherwise_s * ns_per_s
+                                                      : found->second.seconds() * ns_per_s + found->second.nanos();
+  };
+  if (row.from == journal::POWERED) {
+    return find("nvlink_ready", 600) + find("inspected", 600) + find("firmware", 10800) + find("configured", 1800);
+  }
+  if (row.from == journal::NVLINK_READY) return find("node_validated", 0) + find("validated", 1800);
+  return find(row.deadline_key, row.default_s);
+}
+
+}  // namespace
+
+journal::Event& engine::tell(std::string_view type, std::string message, std::string_view severity) {
+  out_.durable = true;
+  journal::Event& event = out_.events.emplace_back();
+  event.set_object(rack().name());
+  event.set_kind("rack");
+  event.set_type(std::string(type));
+  event.set_severity(std::string(severity));
+  event.set_message(std::move(message));
+  event.set_operation_id(rack().operation_id());
+  return event;
+}
+
+bool engine::is_bringing_up() const {
+  return !rack().operation_id().empty() && !rack().shutting_down() && rack().goal() == journal::RACK_PRODUCTION;
+}
+
+void engine::set_condition(std::string_view type, bool good, std::string_view message) {
+  for (const journal::Condition& known : rack().conditions()) {
+    if (known.type() != type) continue;
+    if ((known.health() == journal::HEALTH_GOOD) == good && (good || known.message() == message)) return;
+  }
+  journal::Rack& changed = change();
+  auto& rows = *changed.mutable_conditions();
+  for (int i = rows.size() - 1; i >= 0; --i) {
+    if (rows[i].type() == type) rows.DeleteSubrange(i, 1);
+  }
+  journal::Condition& row = *rows.Add();
+  row.set_type(std::string(type));
+  row.set_message(std::string(message));
+  row.set_health(good ? journal::HEALTH_GOOD : journal::HEALTH_BAD);
+  row.set_since_wall_ns(now_.wall_ns);
+  tell("condition_set", fmt::format("{}: {}", type, message), good ? "info" : "warning");
+}
+
+void engine::watch_conditions() {
+  const journal::CoolingSpec& limits = rack().spec().manifest().cooling();
+  // While flow soaks or the first reading is out, the state is unknown: shown as not proven, never as good.
+  const auto flow = flow_not_proven(run().cooling, limits, now_);
+  if (!flow.has_value()) set_condition("FLOW_PROVEN", true, "flow and pressure in band");
+  if (flow.has_value() && (run().cooling.in_band_since_ns == core::never_ns)) set_condition("FLOW_PROVEN", false, flow->why);
+  const auto wet = rack_detectors_not_dry(run().cooling, now_);
+  set_condition("RACK_DETECTORS_DRY", !wet.has_value(), wet.has_value() ? wet->why : "rope and pan are dry");
+  if (run().interlock != nullptr) {
+    const gate_verdict armed = judge_rack(*run().interlock);
+    set_condition("INTERLOCK_ARMED", armed.allowed, armed.allowed ? "armed for the rack" : armed.reason);
+  }
+}
+
+void engine::enter_step(journal::RackStep step) {
+  journal::Rack& changed = change();
+  const std::string from = step_word(changed.step());
+  changed.set_step(step);
+  changed.set_step_entered_wall_ns(now_.wall_ns);
+  changed.set_state(step == journal::RACK_PRODUCTION ? ceiling_of(changed.spec(), run().members) : step_word(step));
+  changed.set_waits_for("");
+  journal::Event& event = tell("step_entered", fmt::format("{} -> {}", from, step_word(step)));
+  (*event.mutable_details())["from"] = from;
+  (*event.mutable_details())["to"] = step_word(step);
+  run().deadline_ns = core::never_ns;
+}
+
+void engine::fail(fault code, const std::string& message) {
+  journal::Rack& changed = change();
+  journal::Failure& failure = *changed.mutable_failure();
+  failure.set_fault(std::string(core::name_of(code)));
+  failure.set_message(message);
+  failure.set_wall_time_ns(now_.wall_ns);
+  changed.set_state(ceiling_of(changed.spec(), run().members) == "cordoned" ? "cordoned" : "troubleshooting");
+  journal::Event& event = tell("step_failed", message, "error");
+  event.set_fault(failure.fault());
+  (*event.mutable_details())["step"] = step_word(changed.step());
+  run().deadline_ns = core::never_ns;
+  if (!changed.operation_id().empty()) {
+    act(core::operation_end{changed.operation_id(), "FAILED", failure.fault(), message});
+    changed.clear_operation_id();
+  }
+}
+
+void engine::check_deadline() {
+  const arrow* const row = arrow_from(rack().step());
+  if (row == nullptr || !is_bringing_up() || rack().has_failure()) return;
+  if (run().deadline_ns == core::never_ns) run().deadline_ns = now_.monotonic_ns + limit_ns(rack().spec(), *row);
+  if (now_.monotonic_ns < run().deadline_ns) return;
+  fail(row->late, fmt::format("{} not left in its time; it waits for {}", step_word(rack().step()), rack().waits_for()));
+}
+
+// What the arrow out of the present step still waits for; empty: it may be taken.
+std::string engine::what_it_waits_for() {
+  const journal::RackSpec& spec = rack().spec();
+  const std::string members = members_wait(rack().step(), spec, run().members);
+  if (!members.empty()) return members;
+  if (rack().step() == journal::PLANNED) {
+    if (run().interlock == nullptr) return "the interlock's first heartbeat";
+    const gate_verdict armed = judge_rack(*run().interlock);
+    if (!armed.allowed) return "the interlock: " + armed.reason;
+    if (const auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet->why;
+  }
+  if (rack().step() == journal::INGESTED) {
+    if (const auto flow = flow_not_proven(run().cooling, spec.manifest().cooling(), now_)) return flow->why;
+  }
+  if (rack().step() == journal::POWERED) {
+    if (const auto fabric = prove_fabric()) return fabric->why;
+  }
+  if (rack().step() == journal::NODE_VALIDATED) {
+    if (const auto suite_wait = drive_suite()) return suite_wait->why;
+  }
+  return {};
+}
+
+bool engine::try_arrow() {
+  const std::string wait = what_it_waits_for();
+  if (rack().has_failure()) return false;
+  if (!wait.empty()) {
+    if (rack().waits_for() != wait) change().set_waits_for(wait);
+    return false;
+  }
+  enter_step(static_cast<journal::RackStep>(rack().step() + 1));
+  return true;
+}
+
+void engine::advance() {
+  const std::string ceiling = ceiling_of(rack().spec(), run().members);
+  if (rack().ceiling() != ceiling) change().set_ceiling(ceiling);
+  if (!is_bringing_up() || rack().has_failure()) return;
+  if (ceiling == "cordoned") {
+    fail(fault::SUITE_INCOMPLETE, "too few members are left for the SKU's minimum; see the failed rows");
+    return;
+  }
+  const auto shelves = of_kind(run().members, journal::POWER_SHELF);
+  const bool shelf_failed = std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
+  if (rack().step() == journal::PLANNED && shelf_failed) {
+    fail(fault::DEADLINE, "a power shelf failed before standby; see its row");
+    return;
+  }
+  while (rack().step() < journal::RACK_PRODUCTION && try_arrow()) {
+  }
+  check_deadline();
+}
+
+journal::NodeStep engine::wanted_goal(const journal::Node& member) const {
+  if (rack().shutting_down()) {
+    const auto is_off = [](const auto& node) {
+      return node->step() < journal::STAGED && node->power().observed() != journal::POWER_ON &&
+             node->power().wanted() != journal::POWER_ON;
+    };
+    const auto all_off = [this, &is_off](journal::MemberKind kind) {
+      const auto found = of_kind(run().members, kind);
+      return std::all_of(found.begin(), found.end(), is_off);
+    };
+    const bool compute_off = all_off(journal::COMPUTE_TRAY);
+    const bool switches_off = compute_off && all_off(journal::SWITCH_TRAY);
+    const bool may = member.spec().kind() == journal::COMPUTE_TRAY || (member.spec().kind() == journal::SWITCH_TRAY && compute_off) ||
+                     switches_off || BUSBAR_MUTANT(shelves_cut_first);
+    return may ? journal::CREDENTIALED : std::max(member.step(), journal::STAGED);
+  }
+  if (rack().goal() != journal::RACK_PRODUCTION) return std::max(member.step(), journal::DECLARED);
+  return goal_of(rack().step(), rack(), member);
+}
+
+void engine::tell_goals() {
+  for (const auto& [name, member] : run().members) {
+    node::rack_view view;
+    view.goal = wanted_goal(*member);
+    const auto own = run().member_operations.find(name);
+    view.operation_id = own == run().member_operations.end() ? rack().operation_id() : own->second;
+    const auto before = run().told.find(name);
+    if (before != run().told.end() && before->second.goal == view.goal && before->second.operation_id == view.operation_id) continue;
+    run().told[name] = view;
+    act(tell_member{name, view});
+  }
+}
+
+// One row a member: what it has reached, and how it ended.
+void engine::report_rows() {
+  const std::string& operation = rack().operation_id();
+  if (operation.empty()) return;
+  for (const auto& [name, member] : run().members) {
+    core::component_update row{operation, name, "RUNNING", {}, {}, {}};
+    row.step = journal::NodeStep_Name(member->step());
+    std::transform(row.step.begin(), row.step.end(), row.step.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool arrived = rack().shutting_down() ? member->step() < journal::STAGED && member->power().observed() == journal::POWER_OFF
+                                                : member->step() >= journal::PRODUCTION;
+    if (is_failed(*member)) {
+      row.state = "FAILED";
+      row.fault = member->failure().fault();
+      row.message = member->failure().message();
+    } else if (arrived) {
+      row.state = "SUCCEEDED";
+    }
+    const std::string key = row.state + row.step + row.fault;
+    if (run().reported[name] == key) continue;
+    run().reported[name] = key;
+    act(row);
+  }
+}
+
+void engine::finish_bringup() {
+  if (!is_bringing_up() || rack().step() != journal::RACK_PRODUCTION) return;
+  bool any_failed = false;
+  for (const auto& [name, member] : run().members) {
+    if (is_failed(*member)) {
+      any_failed = true;
+    } else if (member->step() < journal::PRODUCTION && wanted_goal(*member) >= journal::PRODUCTION) {
+      return;
+    } else if (member->step() < wanted_goal(*member)) {
+      return;
+    } else if (member->step() < journal::PRODUCTION) {
+      any_failed = true;  // outside the run that was judged
+    }
+  }
+  journal::Rack& changed = change();
+  changed.set_state(any_failed ? std::string("degraded") : ceiling_of(changed.spec(), run().members));
+  act(core::operation_end{changed.operation_id(), any_failed ? "FAILED" : "SUCCEEDED", any_failed ? "SUITE_INCOMPLETE" : "",
+                          fmt::format("rack is {}", changed.state())});
+  tell("bringup_ended", fmt::format("rack is {}", changed.state()), any_failed ? "error" : "info");
+  changed.clear_operation_id();
+  run().reported.clear();
+}
+
+void engine::finish_member_operations() {
+  for (auto it = run().member_operations.begin(); it != run().member_operations.end();) {
+    const auto found = run().members.find(it->first);
+    const journal::Node* const member = found == run().members.end() ? nullptr : found->second.get();
+    const bool failed = member != nullptr && is_failed(*member);
+    const bool arrived = member != nullptr && !failed && member->operation_id() == it->second && member->step() >= member->goal();
+    if (!failed && !arrived) {
+      ++it;
+      continue;
+    }
+    const std::string why = failed ? member->failure().fault() : "";
+    act(core::component_update{it->second, it->first, failed ? "FAILED" : "SUCCEEDED", {}, why, failed ? member->failure().message() : ""});
+    act(core::operation_end{it->second, failed ? "FAILED" : "SUCCEEDED", why, failed ? member->failure().message() : "the member reached its goal"});
+    it = run().member_operations.erase(it);
+  }
+}
+
+void engine::begin_bringup_now(const begin_bringup& command) {
+  journal::Rack& changed = change();
+  changed.set_operation_id(command.operation_id);
+  changed.set_goal(journal::RACK_PRODUCTION);
+  changed.set_shutting_down(false);
+  changed.clear_failure();
+  if (changed.step() == journal::RACK_STEP_UNSPECIFIED) changed.set_step(journal::PLANNED);
+  const auto& ran = changed.suite().members();
+  const auto outside = [&ran](const auto& tray) {
+    return !is_failed(*tray) && std::find(ran.begin(), ran.end(), tray->name()) == ran.end();
+  };
+  const auto trays = of_kind(run().members, journal::COMPUTE_TRAY);
+  if (changed.step() >= journal::RACK_VALIDATED && std::any_of(trays.begin(), trays.end(), outside)) {
+    changed.mutable_suite()->Clear();
+    changed.set_step(journal::NVLINK_READY);  // a member was mended: the run is declared again, with it
+  }
+  changed.set_state(step_word(changed.step()));
+  run().reported.clear();
+  run().deadline_ns = core::never_ns;
+  tell("bringup_started", "towards production");
+}
+
+void engine::cancel(const std::string& operation_id) {
+  for (auto it = run().member_operations.begin(); it != run().member_operations.end(); ++it) {
+    if (it->second != operation_id) continue;
+    act(core::operation_end{operation_id, "CANCELLED", {}, "cancelled"});
+    run().member_operations.erase(it);
+    return;
+  }
+  if (rack().operation_id() != operation_id) return;
+  journal::Rack& changed = change();
+  changed.set_goal(changed.step());
+  changed.set_shutting_down(false);
+  changed.set_waits_for("an operator: cancelled, bring up again to go on");
+  tell("cancelled", "members end the step they are in and stay there", "warning");
+  act(core::operation_end{operation_id, "CANCELLED", {}, "cancelled; every member stays at the step it is in"});
+  changed.clear_operation_id();
+}
+
+void engine::drive_shutdown() {
+  if (!rack().shutting_down()) return;
+  bool failed = false;
+  for (const auto& [name, member] : run().members) {
+    const bool off = member->step() < journal::STAGED && member->power().observed() != journal::POWER_ON &&
+                     member->power().wanted() != journal::POWER_ON;
+    const bool stuck = is_failed(*member) && member->failure().step() == member->step();
+    failed = failed || stuck;
+    if (!off && !stuck) return;
+    if (stuck && member->spec().kind() != journal::POWER_SHELF) break;  // a host that is not read off keeps its supply
+  }
+  if (failed) {
+    change().set_shutting_down(false);
+    fail(fault::POWER_OFF_NOT_CONFIRMED, "a member is not read back off; see the failed rows");
+    return;
+  }
+  journal::Rack& changed = change();
+  changed.set_shutting_down(false);
+  changed.set_goal(journal::PLANNED);
+  changed.set_step(journal::PLANNED);
+  changed.set_state("planned");
+  changed.mutable_suite()->Clear();
+  tell("shutdown_ended", "every member is read back off");
+  if (!changed.operation_id().empty()) act(core::operation_end{changed.operation_id(), "SUCCEEDED", {}, "every member is read back off"});
+  changed.clear_operation_id();
+  run().reported.clear();
+  run().deadline_ns = core::never_ns;
+}
+
+void engine::take_command(const rack_event& event) {
+  if (const auto* up = std::get_if<begin_bringup>(&event)) {
+    begin_bringup_now(*up);
+  } else if (const auto* down = std::get_if<begin_shutdown>(&event)) {
+    journal::Rack& changed = change();
+    changed.set_operation_id(down->operation_id);
+    changed.set_shutting_down(true);
+    changed.clear_failure();
+    changed.set_state("shutting_down");
+    run().reported.clear();
+    tell("shutdown_started", "compute trays, then switch trays, then shelves");
+  } else if (const auto* stop = std::get_if<cancel_operation>(&event)) {
+    cancel(stop->operation_id);
+  } else if (const auto* watched = std::get_if<watch_member>(&event)) {
+    run().member_operations[watched->member] = watched->operation_id;
+  }
+}
+
+void engine::take_observation(const rack_event& event) {
+  if (const auto* changed = std::get_if<member_changed>(&event)) {
+    run().members[changed->node->name()] = changed->node;
+  } else if (const auto* cooling = std::get_if<cooling_read>(&event)) {
+    take_cooling(run().cooling, rack().spec().manifest().cooling(), cooling->facts, now_);
+  } else if (const auto* heard = std::get_if<interlock_heard>(&event)) {
+    run().interlock = heard->view;
+  } else if (const auto* wanted = std::get_if<permit_wanted>(&event)) {
+    want(*wanted);
+  } else if (const auto* released = std::get_if<permit_released>(&event)) {
+    release(released->member);
+  } else if (const auto* fabric = std::get_if<nvlink_read>(&event)) {
+    run().nvlink[fabric->member] = fabric->facts;
+  } else if (const auto* said = std::get_if<agent_said>(&event)) {
+    take_suite_agent(said->event);
+  } else if (const auto* judged = std::get_if<suite_judged>(&event)) {
+    take_suite_result(judged->result);
+  }
+}
+
+void engine::take(const rack_event& event) {
+  take_command(event);
+  take_observation(event);
+  if (rack().has_spec()) {
+    watch_conditions();
+    advance();
+    drive_shutdown();
+    grant_permits();
+    tell_goals();
+    report_rows();
+    finish_bringup();
+    finish_member_operations();
+  }
+  wake_by(run().deadline_ns);
+  wake_by(run().nvlink_again_ns);
+  wake_by(run().test_deadline_ns);
+}
+
+step_result step(rack_state& state, const rack_event& event, core::instant now) {
+  step_result out;
+  engine(state, now, out).take(event);
+  return out;
+}
+
+}  // namespace busbar::rack
