@@ -131,6 +131,10 @@ function(busbar_test name)
   set(labels ${arg_LABEL})
   if(arg_CAFREE)
     list(APPEND labels cafree)
+    if(NOT TARGET cafree_tests)
+      add_custom_target(cafree_tests)  # what .ci/run builds under the sanitizers
+    endif()
+    add_dependencies(cafree_tests ${name})
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
