@@ -138,6 +138,12 @@ class bmc {
   // 401 or 404 at deletion is no error.
   virtual void delete_session(std::string uri, done reply) = 0;
 
+  // Wrong logins are counted by the driver, all users together, and no more than three are sent; this clears the count (an
+  // operator's unlock).
+  virtual void forget_wrong_logins() {}
+  // Told on the I/O thread of each session that the driver had to open by itself (after a 401), so that its URI can be kept.
+  virtual void on_session([[maybe_unused]] std::function<void(session_facts)> listener) {}
+
   virtual void identify(answer<identity_facts> reply) = 0;
   virtual void list_accounts(answer<std::vector<account_facts>> reply) = 0;
   // Reads the account list before the POST: an account that is there already is success without a POST.

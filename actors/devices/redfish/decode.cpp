@@ -150,6 +150,31 @@ task_facts decode_task(json_view body, int http) {
   return facts;
 }
 
+namespace {
+
+// The name as a whole word: FW_CPLD_1 is not named by FW_CPLD_10.
+bool names(const std::string& text, std::string_view component) {
+  const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; };
+  for (auto at = text.find(component); at != std::string::npos; at = text.find(component, at + 1)) {
+    const auto end = at + component.size();
+    const bool starts = at == 0 || !part_of_name(text[at - 1]);
+    const bool stops = end == text.size() || !part_of_name(text[end]);
+    if (starts && stops) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool task_is_for(json_view body, std::string_view component) {
+  if (component.empty()) return false;
+  if (names(body["Payload"].raw(), component)) return true;
+  for (const json_view& message : body["Messages"].items()) {
+    if (names(message.raw(), component)) return true;
+  }
+  return false;
+}
+
 std::optional<bool> decode_link_up(json_view port) {
   const auto word = port["LinkStatus"].text();
   if (!word) return std::nullopt;

@@ -88,6 +88,8 @@ std::optional<long long> decode_slot_ordinal(json_view chassis);
 account_facts decode_account(json_view body, std::string uri);
 boot_facts decode_boot(json_view body);
 task_facts decode_task(json_view body, int http);
+// Whether a task is an update of this component, by its payload or its messages; and when it began, as text that sorts.
+bool task_is_for(json_view body, std::string_view component);
 // LinkStatus: true up, false not up, nullopt unknown.
 std::optional<bool> decode_link_up(json_view port);
 

@@ -167,7 +167,8 @@ bool device::try_again(const std::shared_ptr<entry>& item, const http_outcome& o
 }
 
 bool device::log_in_again(const std::shared_ptr<entry>& item, const http_outcome& outcome) {
-  if (outcome.reply.status != 401 || !item->wanted.with_session || item->logged_in_for) return false;
+  if (outcome.reply.status != 401 || !item->wanted.with_session || !item->wanted.retry_login) return false;
+  if (item->logged_in_for) return false;
   if (closed_ || login_.user.empty()) return false;
   item->logged_in_for = true;
   queues_[static_cast<std::size_t>(item->wanted.urgency)].push_front(item);

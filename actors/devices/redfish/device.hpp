@@ -49,6 +49,7 @@ struct request {
   std::vector<http_part> parts;
   std::string if_match;
   bool with_session = true;               // false: sent without token, and passes while a login is under way
+  bool retry_login = true;                // false: a 401 is the answer
   std::string session_token;              // used in place of the current one (deletion of the old session)
   milliseconds timeout{0};                // 0: the device's own
 };
@@ -85,6 +86,9 @@ class device : public std::enable_shared_from_this<device> {
   callback_of<response> send(request wanted);
   void close();
   bool closed() const { return closed_; }
+  // Whether the service root says that $expand=. works; lists then come with their bodies.
+  void set_expands(bool expands) { expands_ = expands; }
+  bool expands() const { return expands_; }
 
   // Empty: the next answer's certificate becomes the pin.
   void set_pin(std::string certificate_sha256) { pin_ = std::move(certificate_sha256); }
@@ -145,6 +149,7 @@ class device : public std::enable_shared_from_this<device> {
   bool paused_ = false;
   int silent_ = 0;                        // time-outs in a row
   bool closed_ = false;
+  bool expands_ = false;
 
   std::deque<std::function<void()>> ready_;
   bool draining_ = false;

@@ -140,20 +140,25 @@ task<std::vector<fetched>> fetch_all(device_ptr on, std::vector<std::string> uri
   co_return std::move(state->results);
 }
 
-task<listing> fetch_list(device_ptr on, std::string uri, priority urgency) {
+task<listing> fetch_list(device_ptr on, std::string uri, priority urgency, list_of what) {
   listing list;
   list.uri = uri;
   std::set<std::string> pages;
   std::set<std::string> seen;
-  std::string next = uri;
+  const bool expand = what == list_of::bodies && on->expands() && uri.find('?') == std::string::npos;
+  std::string next = expand ? uri + "?$expand=.($levels=1)" : uri;
   while (!next.empty()) {
     if (!pages.insert(plain_uri(next)).second || pages.size() > page_limit) {
       mark_incomplete(list, fmt::format("the pages of {} go round: {} comes again", uri, next));
       break;
     }
     const fetched page = co_await fetch(on, next, urgency);
+    if (!page.ok() && expand && pages.size() == 1 && !page.device_failed() && !page.not_found()) {
+      next = uri;  // it promised more than it can
+      continue;
+    }
     if (!page.ok()) {
-      if (pages.size() == 1) {
+      if (list.members.empty()) {
         list.status = page.status;
         list.http = page.http;
       }
@@ -162,7 +167,7 @@ task<listing> fetch_list(device_ptr on, std::string uri, priority urgency) {
     }
     list.http = page.http;
     const page_facts facts = decode_page(page.body());
-    if (!facts.is_collection && pages.size() == 1) {
+    if (!facts.is_collection && list.members.empty()) {
       list.status = make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} is no collection", uri, on->address()));
       mark_incomplete(list, std::string(list.status.message()));
       break;

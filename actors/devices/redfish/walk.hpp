@@ -66,7 +66,9 @@ std::string last_part(const std::string& uri);
 task<fetched> fetch(device_ptr on, std::string uri, priority urgency);
 // In order of uris; the device's budget decides how many are under way at once.
 task<std::vector<fetched>> fetch_all(device_ptr on, std::vector<std::string> uris, priority urgency);
-task<listing> fetch_list(device_ptr on, std::string uri, priority urgency);
+// bodies: the bodies are wanted too, and come along where the device can expand.
+enum class list_of { links, bodies };
+task<listing> fetch_list(device_ptr on, std::string uri, priority urgency, list_of what = list_of::links);
 // The bodies of a list: those that came inline, and the others fetched.
 task<std::vector<fetched>> fetch_members(device_ptr on, listing list, priority urgency);
 
