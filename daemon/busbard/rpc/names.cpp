@@ -1,8 +1,6 @@
 #include "daemon/busbard/rpc/names.hpp"
 
-#include <fmt/format.h>
-
-#include <vector>
+#include "actors/manifest/names.hpp"
 
 namespace busbar::rpc {
 namespace {
@@ -10,30 +8,13 @@ namespace {
 constexpr std::string_view racks = "racks/";
 constexpr std::string_view operations = "operations/";
 
-std::vector<std::string_view> parts_of(std::string_view name) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t slash = name.find('/');
-    parts.push_back(name.substr(0, slash));
-    if (slash == std::string_view::npos) return parts;
-    name.remove_prefix(slash + 1);
-  }
-}
-
-bool is_shelf(std::string_view slot) { return slot.starts_with('p'); }
-
 }  // namespace
 
 std::string short_name(std::string_view name) {
-  if (!name.starts_with(racks)) return std::string(name);
-  const auto parts = parts_of(name.substr(racks.size()));
-  if (parts.size() == 1) return std::string(parts[0]);
-  if (parts.size() != 3) return std::string(name);
-  if (parts[1] == "nodes" && !is_shelf(parts[2])) return fmt::format("{}/{}", parts[0], parts[2]);
-  if (parts[1] == "shelves" && is_shelf(parts[2])) return fmt::format("{}/{}", parts[0], parts[2]);
-  if (parts[1] == "endpoints") return fmt::format("{}/endpoints/{}", parts[0], parts[2]);
-  if (parts[1] == "operations") return fmt::format("operations/{}", parts[2]);
-  return std::string(name);
+  if (name.find(operations) != std::string_view::npos) return manifest::operation_id(name);
+  std::string name_of_state = manifest::short_name(name);
+  if (name_of_state.starts_with(racks)) name_of_state.erase(0, racks.size());
+  return name_of_state;
 }
 
 std::string short_parent(std::string_view parent) {
@@ -47,14 +28,9 @@ bool is_within(std::string_view object, std::string_view scope) {
 }
 
 std::string public_name(std::string_view object, std::string_view instance) {
-  if (object.empty() || object.starts_with(racks)) return std::string(object);
-  if (object.starts_with(operations)) return fmt::format("racks/{}/{}", instance, object);
-  const auto parts = parts_of(object);
-  if (parts.size() == 1) return fmt::format("racks/{}", object);
-  if (parts.size() == 2) {
-    return fmt::format("racks/{}/{}/{}", parts[0], is_shelf(parts[1]) ? "shelves" : "nodes", parts[1]);
-  }
-  return fmt::format("racks/{}", object);
+  if (object.empty()) return {};
+  if (object.starts_with(operations)) return manifest::operation_name(instance, object);
+  return manifest::long_name(object).value_or(std::string(object));
 }
 
 }  // namespace busbar::rpc

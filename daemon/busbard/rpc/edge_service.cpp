@@ -1,0 +1,25 @@
+#include "daemon/busbard/rpc/edge_service.hpp"
+
+#include <utility>
+
+namespace busbar::rpc {
+namespace {
+
+constexpr std::size_t reader_queue = 64;
+
+}  // namespace
+
+edge_service::edge_service(edge_dependencies deps, const guard& gate, watch_limits limits)
+    : deps_(std::move(deps)),
+      gate_(gate),
+      shown_(deps_.instance),
+      watches_(deps_.hub, shown_, limits),
+      waits_(deps_.hub, shown_),
+      reader_(reader_queue) {}
+
+void edge_service::end_streams() {
+  watches_.end_all();
+  waits_.end_all();
+}
+
+}  // namespace busbar::rpc

@@ -1,0 +1,109 @@
+// busbar.v1.Busbar: every method authorises, validates, forwards and returns. Reads are answered from the snapshot hub, acts go
+// to OPERATIONS and are answered once, what takes a disk or a parser runs on a worker.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/core/command.hpp"
+#include "actors/core/command_answer.hpp"
+#include "actors/core/snapshot_hub.hpp"
+#include "busbar/v1/busbar.grpc.pb.h"
+#include "daemon/busbard/rpc/guard.hpp"
+#include "daemon/busbard/rpc/pages.hpp"
+#include "daemon/busbard/rpc/reply.hpp"
+#include "daemon/busbard/rpc/views.hpp"
+#include "daemon/busbard/rpc/wait_room.hpp"
+#include "daemon/busbard/rpc/watch.hpp"
+#include "daemon/busbard/rpc/worker.hpp"
+
+namespace busbar::rpc {
+
+struct edge_dependencies {
+  std::string instance;
+  std::string role = "rack";
+  std::string version;
+  std::string journal_parent;
+  std::shared_ptr<core::snapshot_hub> hub;
+  core::event_source events;
+  // Any thread, does not block.
+  std::function<void(std::shared_ptr<const core::command>, core::answer_ptr)> submit;
+  std::function<std::vector<std::string>()> degraded;
+};
+
+// Reads are raw: the bytes of each object are made once a change and only referred to here.
+using raw_reads = v1::Busbar::WithRawCallbackMethod_GetRack<v1::Busbar::WithRawCallbackMethod_ListRacks<
+    v1::Busbar::WithRawCallbackMethod_GetNode<v1::Busbar::WithRawCallbackMethod_ListNodes<
+        v1::Busbar::WithRawCallbackMethod_GetShelf<v1::Busbar::WithRawCallbackMethod_ListShelves<
+            v1::Busbar::WithRawCallbackMethod_GetEndpoint<v1::Busbar::WithRawCallbackMethod_ListEndpoints<
+                v1::Busbar::WithRawCallbackMethod_GetOperation<v1::Busbar::WithRawCallbackMethod_ListOperations<
+                    v1::Busbar::Service>>>>>>>>>>;
+using typed_reads = v1::Busbar::WithCallbackMethod_GetStatus<v1::Busbar::WithCallbackMethod_ListEvents<
+    v1::Busbar::WithCallbackMethod_Watch<v1::Busbar::WithCallbackMethod_WaitOperation<raw_reads>>>>;
+using edge_methods = v1::Busbar::WithCallbackMethod_CancelOperation<v1::Busbar::WithCallbackMethod_ApplyManifest<
+    v1::Busbar::WithCallbackMethod_DiffManifest<v1::Busbar::WithCallbackMethod_BringupRack<
+        v1::Busbar::WithCallbackMethod_ShutdownRack<v1::Busbar::WithCallbackMethod_RetryNode<
+            v1::Busbar::WithCallbackMethod_TrustNode<v1::Busbar::WithCallbackMethod_ReleaseBmc<
+                v1::Busbar::WithCallbackMethod_UnlockBmc<typed_reads>>>>>>>>>;
+
+class edge_service final : public edge_methods {
+ public:
+  using context = grpc::CallbackServerContext;
+  using unary = grpc::ServerUnaryReactor;
+  using bytes = grpc::ByteBuffer;
+
+  // gate outlives the service.
+  edge_service(edge_dependencies deps, const guard& gate, watch_limits limits);
+
+  unary* GetStatus(context*, const v1::GetStatusRequest*, v1::DaemonStatus*) override;
+  unary* GetRack(context*, const bytes*, bytes*) override;
+  unary* ListRacks(context*, const bytes*, bytes*) override;
+  unary* GetNode(context*, const bytes*, bytes*) override;
+  unary* ListNodes(context*, const bytes*, bytes*) override;
+  unary* GetShelf(context*, const bytes*, bytes*) override;
+  unary* ListShelves(context*, const bytes*, bytes*) override;
+  unary* GetEndpoint(context*, const bytes*, bytes*) override;
+  unary* ListEndpoints(context*, const bytes*, bytes*) override;
+  unary* GetOperation(context*, const bytes*, bytes*) override;
+  unary* ListOperations(context*, const bytes*, bytes*) override;
+  unary* ListEvents(context*, const v1::ListEventsRequest*, v1::ListEventsResponse*) override;
+  grpc::ServerWriteReactor<v1::WatchResponse>* Watch(context*, const v1::WatchRequest*) override;
+  unary* WaitOperation(context*, const v1::WaitOperationRequest*, v1::Operation*) override;
+
+  unary* CancelOperation(context*, const v1::ActRequest*, v1::Operation*) override;
+  unary* ApplyManifest(context*, const v1::ApplyManifestRequest*, v1::ApplyManifestResponse*) override;
+  unary* DiffManifest(context*, const v1::DiffManifestRequest*, v1::DiffManifestResponse*) override;
+  unary* BringupRack(context*, const v1::BringupRackRequest*, v1::Operation*) override;
+  unary* ShutdownRack(context*, const v1::ActRequest*, v1::Operation*) override;
+  unary* RetryNode(context*, const v1::RetryNodeRequest*, v1::Operation*) override;
+  unary* TrustNode(context*, const v1::TrustNodeRequest*, v1::Operation*) override;
+  unary* ReleaseBmc(context*, const v1::ActRequest*, v1::Operation*) override;
+  unary* UnlockBmc(context*, const v1::ActRequest*, v1::Operation*) override;
+
+  // Part of the ordered stop: watches and waits end with UNAVAILABLE, also later ones.
+  void end_streams();
+
+ private:
+  template <class Message>
+  unary* get(context* of, const bytes* request, bytes* response);
+  template <class Message, class List>
+  unary* list(context* of, const bytes* request, bytes* response, std::string_view method);
+  unary* act(context* of, std::string_view verb, const v1::ActRequest& request, std::map<std::string, std::string> arguments,
+             const std::string& body, v1::Operation* response);
+  void apply(entry&& who, const v1::ApplyManifestRequest& request, const std::shared_ptr<pending_call>& call,
+             v1::ApplyManifestResponse* response);
+
+  const edge_dependencies deps_;
+  const guard& gate_;
+  const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+  views shown_;
+  pages pages_;
+  watch_room watches_;
+  wait_room waits_;
+  worker reader_;  // events from disk, YAML
+};
+
+}  // namespace busbar::rpc
