@@ -1,6 +1,7 @@
 // Keeps a list of children alive and stops them in order. The thin CAF shell of supervisor_logic.
-// Owner: the wiring, or a supervisor above. Stop it with an exit message; it ends when its children have. An escalation ends it
-// with an error that names the child, so that whoever monitors it decides.
+// Owner: the wiring, or a supervisor above, which holds its handle (an actor that nobody holds is gone). Stop it with an exit
+// message; it ends when its children have. An escalation ends it with an error that names the child, so that whoever monitors
+// it decides.
 #pragma once
 
 #include <caf/actor.hpp>

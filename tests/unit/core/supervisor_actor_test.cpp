@@ -59,9 +59,17 @@ class supervisor_test : public test_support::deterministic_fixture {
       outcome = actors().render(why);
     });
     settle();
+    top = one;
     return one;
   }
 
+  void TearDown() override {
+    deterministic_fixture::TearDown();
+    top = nullptr;
+    handles.clear();
+  }
+
+  caf::actor top;  // an actor that nobody holds is unreachable, and gone
   std::vector<caf::actor> handles;
   std::vector<std::string> ended;
   bool broken = false;
@@ -96,7 +104,7 @@ TEST_F(supervisor_test, scope_rest_renews_what_was_started_later) {
 }
 
 TEST_F(supervisor_test, stops_in_reverse_order_and_ends_itself) {
-  const auto top = start({.name = "top"}, {counted(0, "a"), counted(1, "b"), counted(2, "c")});
+  start({.name = "top"}, {counted(0, "a"), counted(1, "b"), counted(2, "c")});
   caf::anon_send_exit(top, caf::exit_reason::user_shutdown);
   settle();
   EXPECT_EQ(ended, (std::vector<std::string>{"c", "b", "a"}));
@@ -107,7 +115,7 @@ TEST_F(supervisor_test, a_child_that_ignores_stop_is_killed_after_its_limit) {
   std::vector<child_spec> children{counted(0, "a")};
   children.push_back({{.name = "deaf", .restart = restart_policy::permanent, .stop_limit = 3s},
                       [](caf::event_based_actor* self) -> caf::expected<caf::actor> { return self->spawn(deaf); }});
-  const auto top = start({.name = "top"}, std::move(children));
+  start({.name = "top"}, std::move(children));
   caf::anon_send_exit(top, caf::exit_reason::user_shutdown);
   advance(2999ms);
   EXPECT_TRUE(ended.empty());
@@ -138,7 +146,7 @@ TEST_F(supervisor_test, a_factory_that_fails_is_tried_again_and_then_escalates) 
 }
 
 TEST_F(supervisor_test, a_killed_supervisor_leaves_no_orphans) {
-  const auto top = start({.name = "top"}, {counted(0, "a"), counted(1, "b")});
+  start({.name = "top"}, {counted(0, "a"), counted(1, "b")});
   caf::anon_send_exit(top, caf::exit_reason::kill);
   settle();
   EXPECT_EQ(ended.size(), 2U);
@@ -150,7 +158,7 @@ TEST_F(supervisor_test, a_supervisor_can_be_a_child_of_a_supervisor) {
                      return self->spawn(supervisor, supervisor_plan{.name = "inner", .limits = {.at_most = 0}},
                                         std::vector<child_spec>{counted(0, "a")});
                    }});
-  const auto top = start({.name = "top"}, std::move(outer));
+  start({.name = "top"}, std::move(outer));
   const auto first = handles[0];
   caf::anon_send(handles[0], caf::put_atom::value, 0);  // inner escalates at once, top starts it again
   advance(1s);
