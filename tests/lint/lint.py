@@ -17,7 +17,7 @@ HEAVY = {
     "spdlog/": (r"^actors/core/log\.cpp$", 1),
     "yaml-cpp/": (r"^actors/manifest/", 3),
     "nlohmann/": (r"", 6),
-    "curl/": (r"^actors/devices/", 1),
+    "curl/": (r"^(actors/devices|daemon/interlock)/", 4),
     "grpcpp/": (r"^daemon/(busbard|agent|cli|sim)/", None),
 }
 CAF_ALLOWED = re.compile(r"_actor\.(hpp|cpp)$|_interface\.hpp$|^actors/core/|^daemon/busbard/|^tests/(sim|support|bench)/"
