@@ -75,6 +75,65 @@ class Deploy(unittest.TestCase):
         self.assertIn("no_such_benchmark", wrong.stderr)
 
 
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(toy NONE)
+enable_testing()
+add_custom_target(cafree_tests)
+add_test(NAME passes COMMAND true)
+set_tests_properties(passes PROPERTIES LABELS cafree)
+add_test(NAME other COMMAND sh -c "exit $CODE")
+set_tests_properties(other PROPERTIES SKIP_RETURN_CODE 77)
+"""
+PRESETS = """{"version": 6,
+ "configurePresets": [{"name": "dev", "generator": "Ninja", "binaryDir": "${sourceDir}/build/dev"},
+                      {"name": "asan", "generator": "Ninja", "binaryDir": "${sourceDir}/build/asan"}],
+ "buildPresets": [{"name": "dev", "configurePreset": "dev"}, {"name": "asan", "configurePreset": "asan"}]}"""
+
+
+class Toy(unittest.TestCase):
+    """The scripts on a project of two tests, of which the second passes, fails or cannot run."""
+
+    def run_in_toy(self, code, *command):
+        with tempfile.TemporaryDirectory() as root:
+            for folder in ("deploy", ".ci"):
+                shutil.copytree(os.path.join(ROOT, folder), os.path.join(root, folder))
+            for name, text in (("CMakeLists.txt", PROJECT.replace("$CODE", str(code))), ("CMakePresets.json", PRESETS)):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            done = subprocess.run([os.path.join(root, command[0]), "--no-install", *command[1:]], cwd=root, capture_output=True,
+                                  text=True, timeout=50, check=False)
+            return done.returncode, done.stdout, done.stderr
+
+    def test_all_passed_is_0_and_ends_with_the_summary(self):
+        code, out, err = self.run_in_toy(0, "deploy/test")
+        self.assertEqual(code, 0, err)
+        self.assertIn("NOT RUN: 0", err)
+        self.assertRegex(out.rstrip().split("\n\n")[-2], "^100% tests passed, 0 tests failed out of 2$|^Label Time")
+        self.assertRegex(out.rstrip().split("\n")[-1], "^Total Test time")
+
+    def test_a_failed_test_is_1(self):
+        code, out, _ = self.run_in_toy(5, "deploy/test", "--allow-not-run")
+        self.assertEqual(code, 1)
+        self.assertIn("50% tests passed, 1 tests failed out of 2", out)
+
+    def test_what_could_not_run_is_counted_and_is_3_unless_allowed(self):
+        code, _, err = self.run_in_toy(77, "deploy/test")
+        self.assertEqual(code, 3)
+        self.assertIn("NOT RUN: 1", err)
+        code, _, err = self.run_in_toy(77, "deploy/test", "--allow-not-run")
+        self.assertEqual(code, 0)
+        self.assertIn("NOT RUN: 1", err)
+
+    def test_ci_ends_with_the_summary_of_all_tests(self):
+        code, out, err = self.run_in_toy(77, ".ci/run")
+        self.assertEqual(code, 0, err)
+        self.assertIn("tests passed, 0 tests failed out of 1\n", out)  # under the sanitizers: the CAF-free one
+        self.assertIn("tests passed, 0 tests failed out of 2\n", out.split("from deploy/test:")[-1])
+
+    def test_ci_fails_with_a_failed_test(self):
+        self.assertEqual(self.run_in_toy(5, ".ci/run")[0], 1)
+
+
 @unittest.skipIf(shutil.which("systemd-analyze") is None, "systemd-analyze is not here")
 class Units(unittest.TestCase):
     def test_systemd_accepts_the_units(self):
