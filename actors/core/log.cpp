@@ -25,11 +25,13 @@ struct log_output {
   std::mutex mutex;
   std::string identity;
   bool journald = stderr_is_journald();
-  std::shared_ptr<spdlog::logger> logger = make();
+  std::shared_ptr<spdlog::logger> logger = make(journald);
 
-  static std::shared_ptr<spdlog::logger> make() {
+  // Under journald the time is journald's; elsewhere ours, in UTC.
+  static std::shared_ptr<spdlog::logger> make(bool under_journald) {
     auto made = std::make_shared<spdlog::logger>("busbar", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_level(spdlog::level::info);
+    made->set_pattern(under_journald ? "%v" : "time=%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc);
     return made;
   }
 };
@@ -106,8 +108,6 @@ void log_open(std::string_view role, std::string_view instance, log_level least)
   const std::lock_guard lock(out.mutex);
   out.identity = fmt::format(" role={} instance={}", role, instance);
   out.logger->set_level(level_of(least));
-  // Under journald the time is journald's; elsewhere ours, in UTC.
-  out.logger->set_pattern(out.journald ? "%v" : "time=%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc);
 }
 
 void log_flush() { output().logger->flush(); }
