@@ -236,6 +236,7 @@ void agent_client::session::on_open() {
 
 void agent_client::session::on_message(agent::DaemonMessage message) {
   if (ending_) return;
+  on_open();  // a message may overtake the news of the opening
   using body = agent::DaemonMessage::BodyCase;
   const auto now = clock::now();
   switch (message.body_case()) {
@@ -409,7 +410,7 @@ void agent_client::session::end(const std::string& bye_reason) {
   if (ending_) return;
   apply(board_.end_all(bye_reason.empty() ? "the agent was cut" : bye_reason, clock::now()));
   ending_ = true;
-  if (call_ && open_ && !bye_reason.empty()) {
+  if (call_ && !bye_reason.empty()) {
     agent::AgentMessage bye;
     bye.mutable_bye()->set_reason(bye_reason);
     call_->send(std::move(bye));

@@ -133,12 +133,13 @@ class work_reactor final : public grpc::ClientBidiReactor<agent::AgentMessage, a
   }
 
   void OnDone(const grpc::Status& status) override {
-    loop_.post([me = shared_from_this(), end = end_of(status)] {
+    // The last reference goes to the loop: gRPC 1.51 joins its callback threads when the last channel dies, so a channel must
+    // never be let go on one of them.
+    loop_.post([me = std::move(self_), end = end_of(status)] {
       const auto report = std::move(me->report_);
       me->report_ = {};
       if (report.closed) report.closed(end);
     });
-    self_.reset();
   }
 
  private:
@@ -198,10 +199,14 @@ void enrol(event_loop& loop, const std::string& endpoint, const std::string& ca_
   call->request = request;
   call->stub = agent::AgentGate::NewStub(channel);
   call->context.set_deadline(std::chrono::system_clock::now() + enrol_deadline);
-  call->stub->async()->Enrol(&call->context, &call->request, &call->response,
-                             [call, &loop, done = std::move(done)](const grpc::Status& status) {
-                               loop.post([done, end = end_of(status), response = call->response] { done(end, response); });
-                             });
+  auto& wire = *call;
+  // Call and channel are moved on to the loop to die there (see work_reactor::OnDone).
+  wire.stub->async()->Enrol(&wire.context, &wire.request, &wire.response,
+                            [call = std::move(call), &loop, done = std::move(done)](const grpc::Status& status) mutable {
+                              loop.post([call = std::move(call), done = std::move(done), end = end_of(status)] {
+                                done(end, call->response);
+                              });
+                            });
 }
 
 std::unique_ptr<work_call> work_call::start(event_loop& loop, const std::string& endpoint, const identity& mine,

@@ -31,16 +31,22 @@ std::string unescape_percent(const std::string& text) {
   return out;
 }
 
-// The value of `key=` where the key begins the text or follows a separator; ends at the next separator.
-std::string value_after(const std::string& text, const std::string& key) {
-  static const std::string separators = " \t\n?&;#\"";
+// The value of `key=` where the key begins the text or follows one of `before`; ends at the next separator.
+std::string value_after(const std::string& text, const std::string& key, const std::string& before) {
   for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
-    if (at != 0 && separators.find(text[at - 1]) == std::string::npos) continue;
+    if (at != 0 && before.find(text[at - 1]) == std::string::npos) continue;
+    if (at == 0 && before.find(' ') == std::string::npos) continue;
     const std::size_t begin = at + key.size();
-    const std::size_t end = text.find_first_of(separators, begin);
+    const std::size_t end = text.find_first_of(" \t\n?&;#\"", begin);
     return unescape_percent(text.substr(begin, end == std::string::npos ? end : end - begin));
   }
   return {};
+}
+
+// In a URI's query the short name will do; among the kernel's own parameters only the long one is ours.
+std::string boot_value(const std::string& text, const std::string& name) {
+  const std::string ours = value_after(text, "busbar." + name + "=", " \t\n?&;\"");
+  return ours.empty() ? value_after(text, name + "=", "?&") : ours;
 }
 
 }  // namespace
@@ -65,7 +71,7 @@ absl::StatusOr<token> parse_token(const std::string& text) {
 }
 
 boot_parameters parse_boot_parameters(const std::string& text) {
-  return {value_after(text, "busbar.token="), value_after(text, "busbar.endpoint=")};
+  return {boot_value(text, "token"), boot_value(text, "endpoint")};
 }
 
 }  // namespace busbar::agent_client

@@ -17,7 +17,7 @@ std::string make_token(const std::string& ca_sha256_hex);
 absl::StatusOr<token> parse_token(const std::string& text);
 
 // What a tray needs to be born, out of a boot URI's query or a kernel command line:
-//   ...?busbar.token=T&busbar.endpoint=127.18.1.250:7443      ...busbar.token=T busbar.endpoint=...
+//   https://images.site/s.efi?token=T&endpoint=127.18.1.250:7443      busbar.token=T busbar.endpoint=127.18.1.250:7443
 struct boot_parameters {
   std::string token;
   std::string endpoint;  // empty: not given
