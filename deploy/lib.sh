@@ -46,8 +46,9 @@ forbid_services() {
 # install_sections SECTION...: says what is missing, installs it, touches nothing if nothing is.
 install_sections() {
   local wanted missing forbidden=no failed=0
-  mapfile -t wanted < <(packages_of "$@")
-  mapfile -t missing < <(missing_of "${wanted[@]}")
+  # Package names have no spaces; no process substitution, which wants /proc, and a bare chroot may have none.
+  read -r -d '' -a wanted <<<"$(packages_of "$@")" || true
+  read -r -d '' -a missing <<<"$(missing_of "${wanted[@]}")" || true
   if [ "${#missing[@]}" = 0 ]; then
     say "packages: all ${#wanted[@]} are installed"
     return 0
@@ -64,8 +65,9 @@ install_sections() {
 # check_sections SECTION...: for --no-install; names what is missing and goes on, the build says what it cannot do without.
 check_sections() {
   local wanted missing
-  mapfile -t wanted < <(packages_of "$@")
-  mapfile -t missing < <(missing_of "${wanted[@]}")
+  # Package names have no spaces; no process substitution, which wants /proc, and a bare chroot may have none.
+  read -r -d '' -a wanted <<<"$(packages_of "$@")" || true
+  read -r -d '' -a missing <<<"$(missing_of "${wanted[@]}")" || true
   if [ "${#missing[@]}" != 0 ]; then say "packages: not installed: ${missing[*]}"; fi
 }
 
