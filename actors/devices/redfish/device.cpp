@@ -175,7 +175,8 @@ bool device::log_in_again(const std::shared_ptr<entry>& item, const http_outcome
   if (logging_in_) return true;
   session_is_gone();
   const auto self = shared_from_this();
-  log_in(login_, [self](const absl::StatusOr<session_facts>& result) {
+  // At once, not by way of the queue: the item must not go out again before the login has begun.
+  begin_login(login_, [self](const absl::StatusOr<session_facts>& result) {
     if (result.ok() && self->listener_) self->listener_(*result);
   });
   return true;

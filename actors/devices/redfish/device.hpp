@@ -124,6 +124,7 @@ class device : public std::enable_shared_from_this<device> {
   void completed(std::uint64_t id, http_outcome outcome);
   bool try_again(const std::shared_ptr<entry>& item, const http_outcome& outcome);
   bool log_in_again(const std::shared_ptr<entry>& item, const http_outcome& outcome);
+  void begin_login(const credentials& login, const std::function<void(absl::StatusOr<session_facts>)>& reply);
   void login_ended(const absl::StatusOr<session_facts>& result);
   void back_off();
   void all_well();

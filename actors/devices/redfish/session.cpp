@@ -176,13 +176,18 @@ void device::log_in(credentials login, std::function<void(absl::StatusOr<session
       return reply(make_fault(fault::SESSION_LIMIT,
                               fmt::format("a login on {} is under way already; ask again after it", self->address_)));
     }
-    self->logging_in_ = true;
-    start<absl::StatusOr<session_facts>>(open_session(self, login),
-                                         [self, reply](const absl::StatusOr<session_facts>& result) {
-                                           self->login_ended(result);
-                                           reply(result);
-                                         });
+    self->begin_login(login, reply);
   });
+}
+
+void device::begin_login(const credentials& login, const std::function<void(absl::StatusOr<session_facts>)>& reply) {
+  logging_in_ = true;
+  const auto self = shared_from_this();
+  start<absl::StatusOr<session_facts>>(open_session(self, login),
+                                       [self, reply](const absl::StatusOr<session_facts>& result) {
+                                         self->login_ended(result);
+                                         reply(result);
+                                       });
 }
 
 callback_of<absl::StatusOr<session_facts>> device::log_in(credentials login) {
