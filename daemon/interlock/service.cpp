@@ -50,6 +50,7 @@ service::~service() {
 
 absl::Status service::open() {
   started_ms_ = monotonic_ms();
+  started_wall_ns_ = wall_ns();
   auto key = read_key_file(config_.key_file);
   if (!key.ok()) return key.status();
   key_ = *key;
@@ -245,6 +246,7 @@ void service::send_heartbeat() {
   status.set_memory_locked(grants_.memory_locked);
   status.set_realtime_detail(grants_.detail);
   status.set_uptime_ms(static_cast<std::uint64_t>(now_ms - started_ms_));
+  status.set_started_wall_ns(started_wall_ns_);
   status.set_sequence(++sequence_);
   status.set_warning(warning_);
   sockets_->broadcast(status);

@@ -53,6 +53,7 @@ class service {
   host_grants grants_;
   std::string warning_;
   std::int64_t started_ms_ = 0;
+  std::int64_t started_wall_ns_ = 0;
   std::int64_t heartbeat_due_ms_ = 0;
   std::uint64_t sequence_ = 0;
   state state_;
