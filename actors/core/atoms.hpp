@@ -24,3 +24,8 @@ CAF_ADD_ATOM(busbar, busbar::core, stop_atom, "stop")          // ordered stop
 CAF_ADD_ATOM(busbar, busbar::core, submit_atom, "submit")      // owner: begin this command as that operation
 CAF_ADD_ATOM(busbar, busbar::core, resume_atom, "resume")      // owner: this operation was running when the daemon ended
 CAF_ADD_ATOM(busbar, busbar::core, bind_atom, "bind")          // operations: this is the owner now
+
+// Rack and members
+CAF_ADD_ATOM(busbar, busbar::core, arm_atom, "arm")            // member to rack: arm the interlock for me
+CAF_ADD_ATOM(busbar, busbar::core, poll_atom, "poll")          // INTERNAL: read the CDU
+CAF_ADD_ATOM(busbar, busbar::core, scan_atom, "scan")          // INTERNAL: look for announcements

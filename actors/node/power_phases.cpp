@@ -141,7 +141,13 @@ outcome enter_wait_agent(machine& m) {
   return outcome::next();
 }
 
-outcome take_wait_agent(machine& m, const node_event&) { return enter_wait_agent(m); }
+outcome take_wait_agent(machine& m, const node_event& event) {
+  const auto* news = std::get_if<agent_news>(&event);
+  if (news != nullptr && news->event.what == validation::agent_event::kind::refused) {
+    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, news->event.reason, m.node().identity().serial(), news->event.hello.dmi_serial());
+  }
+  return enter_wait_agent(m);
+}
 
 outcome take_off(machine& m, const call_done& done, outcome when_off, outcome when_not) {
   if (!done.status.ok()) return m.on_error(done.status);

@@ -151,7 +151,10 @@ outcome enter_rs_wait_agent(machine& m) {
   return result.kind == outcome_kind::next ? finish_restart(m) : result;
 }
 
-outcome take_rs_wait_agent(machine& m, const node_event&) { return enter_rs_wait_agent(m); }
+outcome take_rs_wait_agent(machine& m, const node_event& event) {
+  const outcome result = take_wait_agent(m, event);
+  return result.kind == outcome_kind::next ? finish_restart(m) : result;
+}
 
 constexpr std::array restart{
     phase{phase_id::rs_read_bios, "its BIOS attributes", fault::BMC_SLOW, enter_rs_read_bios, take_rs_read_bios},

@@ -23,7 +23,7 @@ namespace busbar::rack {
 struct tell_member { std::string member; node::rack_view view; };
 struct answer_permit { std::string member; node::permit_answer answer; };
 struct ask_nvlink { std::string member; };
-struct announce_blind { std::string member; };
+struct announce_blind { std::string member; bool begins = true; };
 struct run_rack_test { std::string member; std::string run_id; journal::SuiteTest test; std::uint32_t rank = 0, size = 0; };
 struct judge_rack_suite { std::string run_id; std::vector<std::string> members; };
 using effect = std::variant<tell_member, answer_permit, ask_nvlink, announce_blind, run_rack_test, judge_rack_suite,

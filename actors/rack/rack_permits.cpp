@@ -17,6 +17,8 @@ void engine::want(const permit_wanted& event) {
 }
 
 void engine::release(const std::string& member) {
+  const auto held = run().held.find(member);
+  if (held != run().held.end() && held->second == permit_kind::blind_window) act(announce_blind{member, false});
   run().held.erase(member);
   run().pending.erase(member);
 }
@@ -103,7 +105,7 @@ void engine::grant_permits() {
       ++it;
       continue;
     }
-    if (kind == permit_kind::blind_window) act(announce_blind{member});
+    if (kind == permit_kind::blind_window) act(announce_blind{member, true});
     act(answer_permit{member, node::permit_answer{kind, true, {}, std::nullopt}});
     run().held[member] = kind;
     it = run().pending.erase(it);
