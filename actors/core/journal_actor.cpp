@@ -28,6 +28,8 @@ struct journal_state {
   std::vector<batch_ptr> batches;        // gathered, not yet written
   std::vector<commit_promise> promises;  // one a batch
   bool gathering = false;                // a gather message is under way
+  std::size_t gathered_before = 0;       // batches held when it was sent
+  bool refusing = false;                 // the store refuses writes, and that was logged
   bool probing = false;                  // a probe message is under way
   bool trimming = false;                 // a trim message is under way
   std::uint64_t handled = 0;
@@ -46,7 +48,8 @@ commit_ptr answer_to(const storage::journal_log::outcome& outcome) {
 void watch_health(journal_self self) {
   journal_state& state = self->state;
   if (state.probing || state.with.log->health() != storage::store_health::read_only) return;
-  log_error("store_read_only", {{"next", "free space on the state folder's disk"}});
+  if (!state.refusing) log_error("store_read_only", {{"next", "free space on the state folder's disk"}});
+  state.refusing = true;
   state.probing = true;
   self->delayed_send(self, state.config.probe_interval, probe_atom_v);
 }
@@ -83,6 +86,13 @@ void flush(journal_self self) {
   look_at_retention(self);
 }
 
+// The message comes round behind all that the mailbox holds now.
+void await_round(journal_self self) {
+  self->state.gathering = true;
+  self->state.gathered_before = self->state.batches.size();
+  self->send(self, gather_atom_v);
+}
+
 caf::result<commit_ptr> gather(journal_self self, const batch_ptr& batch) {
   journal_state& state = self->state;
   auto promise = self->make_response_promise<commit_promise>();
@@ -97,10 +107,20 @@ caf::result<commit_ptr> gather(journal_self self, const batch_ptr& batch) {
   if (state.batches.size() >= state.config.group_limit) {
     flush(self);
   } else if (!state.gathering) {
-    state.gathering = true;  // comes round behind all that the mailbox holds now
-    self->send(self, gather_atom_v);
+    await_round(self);
   }
   return promise;
+}
+
+// A round brought more: others are still on their way, one more round. It brought nothing: write what there is.
+void end_of_round(journal_self self) {
+  journal_state& state = self->state;
+  state.gathering = false;
+  if (state.batches.size() > state.gathered_before) {
+    await_round(self);
+  } else {
+    flush(self);
+  }
 }
 
 void probe(journal_self self) {
@@ -111,6 +131,7 @@ void probe(journal_self self) {
     watch_health(self);
     return;
   }
+  state.refusing = false;
   log_info("store_writable");
 }
 
@@ -152,10 +173,7 @@ journal_actor::behavior_type journal(journal_self self, const journal_dependenci
         return look_up(self, request_id, digest);
       },
       [self](status_atom) { return health(self); },
-      [self](gather_atom) {
-        self->state.gathering = false;
-        flush(self);
-      },
+      [self](gather_atom) { end_of_round(self); },
       [self](probe_atom) { probe(self); },
       [self](trim_atom) { trim(self); },
   };
