@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -256,6 +257,11 @@ class curl_loop {
   }
 
   void run() {
+    // OpenSSL writes to sockets that the peer may have closed; with NOSIGNAL libcurl leaves SIGPIPE to us.
+    sigset_t pipe_only;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, nullptr);
     while (true) {
       const bool worked = run_posted() | run_due();
       int running = 0;
