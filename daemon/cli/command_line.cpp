@@ -1,0 +1,216 @@
+// The words of the command line and what each calls: the only place that knows CLI11.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "actors/manifest/values.hpp"
+#include "daemon/cli/acting.hpp"
+#include "daemon/cli/context.hpp"
+#include "daemon/cli/explain.hpp"
+#include "daemon/cli/inspecting.hpp"
+#include "daemon/cli/reading.hpp"
+#include "daemon/cli/watching.hpp"
+
+namespace busbar::cli {
+namespace {
+
+const std::map<std::string, output> formats{
+    {"table", output::table}, {"wide", output::wide}, {"json", output::json}, {"yaml", output::yaml}, {"name", output::name}};
+
+CLI::Option* add_duration(CLI::App& app, const std::string& name, std::chrono::nanoseconds& target, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&target, name](const std::string& text) {
+            const auto parsed = manifest::parse_duration(text);
+            if (!parsed || parsed->count() == 0) throw CLI::ValidationError(name, text + " is not a duration (30s, 20m)");
+            target = *parsed;
+          },
+          help)
+      ->type_name("DURATION");
+}
+
+void add_common(CLI::App& app, options& said) {
+  app.add_option("-o,--output", said.format, "table, wide, json, yaml or name")
+      ->transform(CLI::CheckedTransformer(formats).description(""))->type_name("FORMAT");
+  app.add_option("--endpoint", said.endpoint, "ask this daemon alone: unix:PATH, PATH or HOST:PORT");
+  app.add_option("--tls-ca", said.tls.ca, "for HOST:PORT: the daemon's CA");
+  app.add_option("--tls-cert", said.tls.cert, "for HOST:PORT: your certificate");
+  app.add_option("--tls-key", said.tls.key, "for HOST:PORT: your key");
+  add_duration(app, "--call-timeout", said.call_timeout, "of one call to one daemon (5s)");
+}
+
+void add_waiting(CLI::App& app, options& said) {
+  app.add_flag("--wait", said.wait, "wait for the end; the exit code is that of the operation");
+  add_duration(app, "--timeout", said.timeout, "give up after this, exit 6");
+}
+
+void add_acting(CLI::App& app, options& said, const std::string& what) {
+  app.add_option("names", said.names, what)->required();
+  app.add_flag("--dry-run", said.dry_run, "check everything, change nothing");
+  app.add_flag("-y,--yes", said.yes, "do not ask");
+  app.add_option("--reason", said.reason, "stands in the operation and its events");
+  app.add_option("--request-id", said.request_id, "a repeated id starts nothing new");
+  app.add_option("--etag", said.etag, "only if it is unchanged since");
+  add_waiting(app, said);
+  add_common(app, said);
+}
+
+CLI::App* add_reader(CLI::App& root, options& said, const std::string& verb, const std::string& help) {
+  CLI::App* app = root.add_subcommand(verb, help);
+  app->add_option("kind", said.kind_word, "racks, nodes, shelves, endpoints, operations (ops), events, daemons")->required();
+  app->add_option("names", said.names, "r01, r01/c07, r01/c[01-04]");
+  app->add_option("--filter", said.filter, "field=value terms, as status.step=CONFIGURED");
+  add_common(*app, said);
+  app->callback([&said, verb] { said.command = verb; });
+  return app;
+}
+
+void add_readers(CLI::App& root, options& said) {
+  CLI::App* get_app = add_reader(root, said, "get", "list, one row each");
+  get_app->add_flag("-w,--watch", said.watch, "and go on with what changes");
+  add_duration(*get_app, "--timeout", said.timeout, "stop watching after this");
+  get_app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
+  add_reader(root, said, "describe", "everything known of each");
+  CLI::App* watch_app = add_reader(root, said, "watch", "a live view of racks; a line a change of other kinds");
+  add_duration(*watch_app, "--timeout", said.timeout, "stop watching after this");
+  CLI::App* wait_app = add_reader(root, said, "wait", "until all are as asked: exit 0, 1 if one ends otherwise");
+  wait_app->add_option("--for", said.condition, "FIELD=VALUE, as step=VALIDATED; else production or success");
+  add_duration(*wait_app, "--timeout", said.timeout, "give up after this, exit 6");
+  add_reader(root, said, "diff", "nodes or shelves against what is declared: exit 1 when different");
+
+  CLI::App* explain_app = root.add_subcommand("explain", "a state, a fault or a code; needs no daemon");
+  explain_app->add_option("word", said.names, "staged, CERTIFICATE_CHANGED, 5, FAILED_PRECONDITION")->required();
+  add_common(*explain_app, said);
+  explain_app->callback([&said] { said.command = "explain"; });
+
+  for (const auto& [verb, word] : {std::pair{"events", "events"}, std::pair{"ops", "operations"}}) {
+    CLI::App* app = root.add_subcommand(verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
+    app->add_flag("-w,--watch", said.watch, "and go on with what changes");
+    app->add_option("--filter", said.filter, "field=value terms");
+    app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
+    add_duration(*app, "--timeout", said.timeout, "stop watching after this");
+    add_common(*app, said);
+    if (std::string(verb) == "ops") {
+      CLI::App* cancel = app->add_subcommand("cancel", "end an operation");
+      add_acting(*cancel, said, "r01/operations/12");
+      cancel->callback([&said] { said.command = "ops cancel"; });
+    } else {
+      app->add_option("names", said.names, "of these objects and what is under them");
+    }
+    app->callback([&said, word = std::string(word)] {
+      if (!said.command.empty()) return;  // its subcommand spoke
+      said.command = "get";
+      said.kind_word = word;
+    });
+  }
+}
+
+CLI::App* add_act(CLI::App& group, options& said, const std::string& verb, const std::string& help, const std::string& what) {
+  CLI::App* app = group.add_subcommand(verb, help);
+  add_acting(*app, said, what);
+  app->callback([&said, command = group.get_name() + " " + verb] { said.command = command; });
+  return app;
+}
+
+CLI::App* add_group(CLI::App& root, const std::string& name, const std::string& help) {
+  CLI::App* group = root.add_subcommand(name, help);
+  group->require_subcommand(1);
+  return group;
+}
+
+void add_actors(CLI::App& root, options& said) {
+  CLI::App* manifest_group = add_group(root, "manifest", "declare racks");
+  add_act(*manifest_group, said, "apply", "store what files declare", "folder or files");
+  add_act(*manifest_group, said, "diff", "files against what is stored: exit 1 when different", "folder or files");
+  CLI::App* rack = add_group(root, "rack", "act on racks");
+  add_act(*rack, said, "bringup", "from dark to production", "r01, r[01-02]")
+      ->add_option("--members", said.members, "compute trays that the run declares: c[01-16]");
+  add_act(*rack, said, "shutdown", "down in order, each state read back", "r01");
+  CLI::App* status = rack->add_subcommand("status", "exit 0 only in production and healthy");
+  status->add_option("names", said.names, "r01");
+  add_common(*status, said);
+  status->callback([&said] { said.command = "rack status"; });
+  CLI::App* node = add_group(root, "node", "act on trays and shelves");
+  add_act(*node, said, "retry", "go on at the failed step", "r01/c07, r01/c[01-04]")
+      ->add_option("--from", said.from_step, "an earlier step: staged");
+  add_act(*node, said, "trust", "accept a changed certificate", "r01/c07")
+      ->add_option("--pin", said.pin, "SHA-256 of the certificate");
+  CLI::App* bmc = add_group(root, "bmc", "act on BMCs");
+  add_act(*bmc, said, "release", "give the BMC back with its factory password", "r01/c07");
+  add_act(*bmc, said, "unlock", "reset the count of refused logins", "r01/c07");
+  CLI::App* inspect = bmc->add_subcommand("inspect", "walk a BMC and judge what it says; needs no daemon");
+  inspect->add_option("url", said.names, "https://HOST:PORT")->required()->expected(1);
+  inspect->add_option("--user", said.user, "log in as");
+  inspect->add_option("--password-file", said.password_file, "the password's file");
+  add_duration(*inspect, "--timeout", said.timeout, "give up after this");
+  add_common(*inspect, said);
+  inspect->callback([&said] { said.command = "bmc inspect"; });
+}
+
+exit_code explain(const options& said, context& world) {
+  exit_code code = exit_code::done;
+  for (const std::string& name : said.names) {
+    const bool json = said.format == output::json;
+    const std::string text = json || said.format == output::yaml
+                                 ? explain_text(name, json ? text_format::json : text_format::yaml)
+                                 : explain_text(name);
+    if (!text.empty()) {
+      world.out << text;
+      continue;
+    }
+    const std::string like = names_like(name);
+    world.err << fmt::format("busbar: nothing is called '{}'; known: {}\n", name, like.empty() ? names_like("") : like);
+    code = exit_code::usage;
+  }
+  return code;
+}
+
+using reader = exit_code (*)(session&, const kind_info&);
+using actor = exit_code (*)(session&);
+
+const std::map<std::string, reader> readers{
+    {"get", &get}, {"describe", &describe}, {"watch", &watch}, {"wait", &wait}, {"diff", &diff}};
+const std::map<std::string, actor> actors{
+    {"manifest apply", &manifest_apply}, {"manifest diff", &manifest_diff}, {"rack bringup", &rack_bringup},
+    {"rack shutdown", &rack_shutdown},   {"rack status", &rack_status},     {"node retry", &node_retry},
+    {"node trust", &node_trust},         {"bmc release", &bmc_release},     {"bmc unlock", &bmc_unlock},
+    {"ops cancel", &operation_cancel}};
+
+exit_code dispatch(options& said, context& world) {
+  if (said.command == "explain") return explain(said, world);
+  if (said.command == "bmc inspect") return bmc_inspect(said, world);
+  const auto act = actors.find(said.command);
+  const kind_info* of = kind_named(said.kind_word);
+  if (act == actors.end() && of == nullptr) {
+    world.err << fmt::format("busbar: '{}' is no kind: racks, nodes, shelves, endpoints, operations (ops), events, daemons\n",
+                             said.kind_word);
+    return exit_code::usage;
+  }
+  session with(said, world);
+  if (with.nobody()) return exit_code::unreachable;
+  if (act != actors.end()) return act->second(with);
+  if (said.command == "get" && said.watch) return watch(with, *of);
+  return readers.at(said.command)(with, *of);
+}
+
+}  // namespace
+
+exit_code run(const std::vector<std::string>& arguments, context& world) {
+  options said;
+  CLI::App app("busbar: see and run racks", "busbar");
+  app.set_version_flag("--version", "busbar " BUSBAR_VERSION);
+  app.require_subcommand(1);
+  add_readers(app, said);
+  add_actors(app, said);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, world.out, world.err) == 0 ? exit_code::done : exit_code::usage;
+  }
+  return dispatch(said, world);
+}
+
+}  // namespace busbar::cli

@@ -1,0 +1,173 @@
+#include "daemon/cli/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/core/errors.hpp"
+#include "actors/manifest/names.hpp"
+#include "daemon/cli/json_text.hpp"
+
+namespace busbar::cli {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string label(const FieldDescriptor& field) {
+  std::string text = field.name();
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+bool is_time(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         (field.message_type()->full_name() == "google.protobuf.Timestamp" ||
+          field.message_type()->full_name() == "google.protobuf.Duration");
+}
+
+std::string value_text(const Message& message, const FieldDescriptor& field) {
+  const std::string text = scalar_text(message, field);
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    const std::string prefix = field.enum_type()->name() == "Health" || field.enum_type()->name() == "Quality" ? field.enum_type()->name() + "_" : "";
+    return word(std::string_view(text).substr(prefix.size()));
+  }
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? manifest::short_name(text) : text;
+}
+
+void write_fields(const Message& message, const std::string& indent, std::string& out);
+
+// A list of messages as a table of those columns in which any row says something.
+void write_table(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+  const auto* of = message.GetReflection();
+  const auto* type = field.message_type();
+  std::vector<row> rows(1);
+  for (int i = 0; i < type->field_count(); ++i) {
+    if (type->field(i)->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_time(*type->field(i))) {
+      rows[0].push_back(label(*type->field(i)));
+    }
+  }
+  for (int i = 0; i < of->FieldSize(message, &field); ++i) {
+    const Message& element = of->GetRepeatedMessage(message, &field, i);
+    row& line = rows.emplace_back();
+    for (int j = 0; j < type->field_count(); ++j) {
+      const FieldDescriptor& column = *type->field(j);
+      if (column.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_time(column)) line.push_back(value_text(element, column));
+    }
+  }
+  for (std::size_t column = rows[0].size(); column-- > 0;) {
+    const bool silent = std::all_of(rows.begin() + 1, rows.end(), [column](const row& line) {
+      return line[column].empty() || line[column] == "unknown";
+    });
+    if (silent && column > 0) {
+      for (row& line : rows) line.erase(line.begin() + static_cast<std::ptrdiff_t>(column));
+    }
+  }
+  std::string_view text;
+  const std::string whole = aligned(rows);
+  for (text = whole; !text.empty();) {
+    const std::size_t end = text.find('\n');
+    out += fmt::format("{}{}\n", indent, text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+}
+
+// NamedReading has a message inside, which a table does not show.
+void write_readings(const v1::RackStatus& status, const std::string& indent, std::string& out) {
+  std::vector<row> rows;
+  for (const auto& named : status.readings()) {
+    const auto& reading = named.reading();
+    const std::string value = reading.has_value() ? fmt::format("{:.4g} {}", reading.value(), reading.unit()) : "unknown";
+    rows.push_back({indent + named.name(), value, word(v1::Quality_Name(reading.quality()).substr(8)), reading.source()});
+  }
+  out += aligned(rows);
+}
+
+void write_map(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+  std::vector<row> rows;
+  const auto* of = message.GetReflection();
+  for (int i = 0; i < of->FieldSize(message, &field); ++i) {
+    const Message& entry = of->GetRepeatedMessage(message, &field, i);
+    rows.push_back({indent + scalar_text(entry, *field.message_type()->map_key()),
+                    scalar_text(entry, *field.message_type()->map_value())});
+  }
+  std::sort(rows.begin(), rows.end());
+  out += aligned(rows);
+}
+
+void write_field(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+  const auto* of = message.GetReflection();
+  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !is_time(field);
+  if (field.is_repeated() ? of->FieldSize(message, &field) == 0 : is_message && !of->HasField(message, &field)) return;
+  if (!is_message) {
+    const std::string text = value_text(message, field);
+    // A false or zero that has no presence says as little as an empty text.
+    if (text.empty() || (!field.has_presence() && (text == "0" || text == "false"))) return;
+    out += fmt::format("{}{:<{}} {}\n", indent, label(field), std::max<std::size_t>(26 - indent.size(), 1), text);
+    return;
+  }
+  out += fmt::format("{}{}\n", indent, label(field));
+  const auto* status = dynamic_cast<const v1::RackStatus*>(&message);
+  if (status != nullptr && field.name() == "readings") return write_readings(*status, indent + "  ", out);
+  if (field.is_map()) return write_map(message, field, indent + "  ", out);
+  if (field.is_repeated()) return write_table(message, field, indent + "  ", out);
+  write_fields(of->GetMessage(message, &field), indent + "  ", out);
+}
+
+void write_fields(const Message& message, const std::string& indent, std::string& out) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    write_field(message, *message.GetDescriptor()->field(i), indent, out);
+  }
+}
+
+const v1::MemberStatus* member_status(const Message& item) {
+  if (const auto* node = dynamic_cast<const v1::Node*>(&item)) return &node->status();
+  if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) return &shelf->status();
+  return nullptr;
+}
+
+const v1::MemberSpec* member_spec(const Message& item) {
+  if (const auto* node = dynamic_cast<const v1::Node*>(&item)) return &node->spec();
+  if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) return &shelf->spec();
+  return nullptr;
+}
+
+}  // namespace
+
+std::string describe_text(const Message& item, wall_time now) {
+  std::string out;
+  write_fields(item, "", out);
+  const v1::MemberStatus* status = member_status(item);
+  if (status == nullptr) return out;
+  if (status->has_step_entered_time()) {
+    out += fmt::format("{:<26} {}\n", "in step since", age_text(status->step_entered_time(), true, now));
+  }
+  if (const auto fault = core::fault_named(status->failure().fault())) {
+    const auto& text = core::text_of(*fault);
+    out += fmt::format("{:<26} {}\n{:<26} {}\n", "what to do", text.next_step, "", text.commands);
+  }
+  return out;
+}
+
+std::vector<row> differences(const Message& item) {
+  std::vector<row> rows;
+  const v1::MemberStatus* status = member_status(item);
+  const v1::MemberSpec* spec = member_spec(item);
+  if (status == nullptr || spec == nullptr) return rows;
+  const std::string name = item_name(item);
+  const auto add = [&rows, &name](std::string what, const std::string& expected, bool known, const std::string& seen) {
+    if (known && seen == expected) return;
+    rows.push_back({name, std::move(what), expected, known ? seen : "unknown"});
+  };
+  const auto& identity = status->identity();
+  if (!spec->serial().empty()) add("serial", spec->serial(), identity.has_serial(), identity.serial());
+  if (identity.has_slot()) add("slot", spec->slot(), true, identity.slot());
+  for (const auto& component : status->firmware()) {
+    if (component.state() == v1::FirmwareComponent::NOT_REQUIRED) continue;
+    add("firmware " + component.component(), component.wanted(), component.has_seen(), component.seen());
+  }
+  for (const auto& drift : status->drift()) add(drift.attribute(), drift.expected(), drift.has_seen(), drift.seen());
+  return rows;
+}
+
+}  // namespace busbar::cli

@@ -1,0 +1,197 @@
+#include "daemon/cli/table.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+
+#include "actors/manifest/names.hpp"
+
+namespace busbar::cli {
+namespace {
+
+using manifest::short_name;
+
+row header_and(bool wide, row always, const row& more) {
+  if (wide) always.insert(always.end(), more.begin(), more.end());
+  return always;
+}
+
+std::string or_unknown(bool known, const std::string& text) { return known ? text : "unknown"; }
+
+std::string health_word(v1::Health health) { return word(v1::Health_Name(health).substr(7)); }
+
+std::string count_text(const v1::RackStatus& status, v1::MemberKind kind) {
+  for (const auto& count : status.members()) {
+    if (count.kind() != kind) continue;
+    std::string text = fmt::format("{}/{}", count.production(), count.declared());
+    if (count.failed() > 0) text += fmt::format(" ({} failed)", count.failed());
+    return text;
+  }
+  return "";
+}
+
+row rack_row(const v1::Rack& rack, bool wide, wall_time now) {
+  const auto& status = rack.status();
+  return header_and(wide,
+                    {short_name(rack.name()), status.state().empty() ? "unknown" : status.state(),
+                     word(v1::RackStep::Value_Name(status.step())), count_text(status, v1::COMPUTE_TRAY),
+                     count_text(status, v1::SWITCH_TRAY), count_text(status, v1::POWER_SHELF),
+                     or_unknown(status.has_gpus(), std::to_string(status.gpus())), health_word(status.health()),
+                     age_text(status.step_entered_time(), status.has_step_entered_time(), now),
+                     reason_text(status.failure(), status.has_failure(), status.waits_for())},
+                    {rack.spec().sku(), rack.spec().baseline(), short_name(status.operation()), rack.uid()});
+}
+
+row member_row(const std::string& name, const v1::MemberSpec& spec, const v1::MemberStatus& status, bool wide,
+               wall_time now) {
+  const auto& identity = status.identity();
+  const std::string step = status.emergency_off() ? "emergency_off" : word(v1::NodeStep::Value_Name(status.step()));
+  return header_and(wide,
+                    {short_name(name), word(v1::MemberKind_Name(spec.kind())),
+                     status.has_failure() ? step + " (failed)" : step, health_word(status.health()),
+                     word(v1::Power::State_Name(status.power().observed())),
+                     age_text(status.step_entered_time(), status.has_step_entered_time(), now),
+                     reason_text(status.failure(), status.has_failure(), status.waits_for())},
+                    {identity.has_serial() ? identity.serial() : spec.serial(),
+                     identity.has_address() ? identity.address() : spec.address(), spec.bmc_mac(),
+                     short_name(status.operation())});
+}
+
+row endpoint_row(const v1::Endpoint& endpoint, bool wide) {
+  return header_and(wide,
+                    {short_name(endpoint.name()), word(v1::Endpoint::State_Name(endpoint.state())),
+                     or_unknown(endpoint.has_mac(), endpoint.mac()), endpoint.member(), endpoint.expected(),
+                     endpoint.seen()},
+                    {endpoint.source(), or_unknown(endpoint.has_pin_sha256(), endpoint.pin_sha256())});
+}
+
+row operation_row(const v1::Operation& operation, bool wide, wall_time now) {
+  const auto succeeded = std::count_if(operation.components().begin(), operation.components().end(), [](const auto& c) {
+    return c.state() == v1::ComponentResult::SUCCEEDED;
+  });
+  const std::string progress =
+      operation.components().empty() ? "" : fmt::format("{}/{}", succeeded, operation.components_size());
+  const std::string& fault = operation.error().fault();
+  std::string message = operation.message();
+  if (!fault.empty()) message = message.empty() ? fault : fault + ": " + message;
+  return header_and(wide,
+                    {short_name(operation.name()), operation.verb(), short_name(operation.target()),
+                     word(v1::Operation::State_Name(operation.state())), progress,
+                     age_text(operation.create_time(), operation.has_create_time(), now), message},
+                    {operation.principal(), operation.reason(), operation.request_id()});
+}
+
+row event_row(const v1::Event& event, bool wide) {
+  const std::string time =
+      event.has_time() ? google::protobuf::util::TimeUtil::ToString(event.time()).substr(0, 19) + "Z" : "";
+  const std::string text = event.fault().empty() ? event.message() : event.fault() + ": " + event.message();
+  return header_and(wide, {time, short_name(event.object()), event.severity(), event.type(), text},
+                    {item_name(event), event.principal(), short_name(event.operation())});
+}
+
+row daemon_row(const v1::DaemonStatus& status, bool wide, wall_time now) {
+  const std::string state = status.degraded().empty() ? "serving" : fmt::format("degraded: {}", fmt::join(status.degraded(), "; "));
+  return header_and(wide,
+                    {status.instance(), status.role(), status.version(), std::to_string(status.position().revision()),
+                     age_text(status.start_time(), status.has_start_time(), now), state},
+                    {status.position().journal_id()});
+}
+
+}  // namespace
+
+row header_of(kind of, bool wide) {
+  switch (of) {
+    case kind::racks:
+      return header_and(wide, {"NAME", "STATE", "STEP", "COMPUTE", "SWITCH", "SHELVES", "GPUS", "HEALTH", "IN STEP", "WHY"},
+                        {"SKU", "BASELINE", "OPERATION", "UID"});
+    case kind::nodes:
+    case kind::shelves:
+      return header_and(wide, {"NAME", "KIND", "STEP", "HEALTH", "POWER", "IN STEP", "WHY"},
+                        {"SERIAL", "ADDRESS", "MAC", "OPERATION"});
+    case kind::endpoints:
+      return header_and(wide, {"NAME", "STATE", "MAC", "MEMBER", "EXPECTED", "SEEN"}, {"SOURCE", "PIN"});
+    case kind::operations:
+      return header_and(wide, {"NAME", "VERB", "TARGET", "STATE", "MEMBERS", "AGE", "MESSAGE"},
+                        {"PRINCIPAL", "REASON", "REQUEST"});
+    case kind::events:
+      return header_and(wide, {"TIME", "OBJECT", "SEVERITY", "TYPE", "MESSAGE"}, {"REVISION", "PRINCIPAL", "OPERATION"});
+    case kind::daemons:
+      return header_and(wide, {"INSTANCE", "ROLE", "VERSION", "REVISION", "UP", "STATE"}, {"JOURNAL"});
+  }
+  return {};
+}
+
+row row_of(const google::protobuf::Message& item, bool wide, wall_time now) {
+  if (const auto* rack = dynamic_cast<const v1::Rack*>(&item)) return rack_row(*rack, wide, now);
+  if (const auto* node = dynamic_cast<const v1::Node*>(&item)) {
+    return member_row(node->name(), node->spec(), node->status(), wide, now);
+  }
+  if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) {
+    return member_row(shelf->name(), shelf->spec(), shelf->status(), wide, now);
+  }
+  if (const auto* endpoint = dynamic_cast<const v1::Endpoint*>(&item)) return endpoint_row(*endpoint, wide);
+  if (const auto* operation = dynamic_cast<const v1::Operation*>(&item)) return operation_row(*operation, wide, now);
+  if (const auto* event = dynamic_cast<const v1::Event*>(&item)) return event_row(*event, wide);
+  if (const auto* daemon = dynamic_cast<const v1::DaemonStatus*>(&item)) return daemon_row(*daemon, wide, now);
+  return {};
+}
+
+std::string aligned(const std::vector<row>& rows) {
+  std::vector<std::size_t> widths;
+  const auto cell = [](const std::string& text) -> std::string { return text.empty() ? "-" : text; };
+  for (const row& line : rows) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], cell(line[i]).size());
+  }
+  std::string out;
+  for (const row& line : rows) {
+    std::string text;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      text += i + 1 == line.size() ? cell(line[i]) : fmt::format("{:<{}}", cell(line[i]), widths[i] + 2);
+    }
+    out += text + "\n";
+  }
+  return out;
+}
+
+std::string table_text(kind of, const listing& all, bool wide, wall_time now) {
+  std::vector<row> rows{header_of(of, wide)};
+  for (const auto& item : all.items) rows.push_back(row_of(*item, wide, now));
+  for (const unreachable_daemon& silent : all.unreachable) {
+    row line(rows[0].size());
+    line[0] = silent.daemon.instance;
+    line[1] = "UNREACHABLE";
+    line.back() = silent.message;
+    rows.push_back(std::move(line));
+  }
+  return aligned(rows);
+}
+
+std::string word(std::string_view enum_name) {
+  std::string text(enum_name);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text.ends_with("_unspecified") ? "unknown" : text;
+}
+
+std::string age_text(const google::protobuf::Timestamp& since, bool is_set, wall_time now) {
+  if (!is_set) return "";
+  const std::int64_t start = google::protobuf::util::TimeUtil::TimestampToSeconds(since);
+  const std::int64_t seconds = std::max<std::int64_t>(0, std::chrono::system_clock::to_time_t(now) - start);
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 3600) return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
+  if (seconds < 86400) return fmt::format("{}h{:02}m", seconds / 3600, seconds % 3600 / 60);
+  return fmt::format("{}d{:02}h", seconds / 86400, seconds % 86400 / 3600);
+}
+
+std::string reason_text(const v1::Failure& failure, bool failed, const std::string& waits_for) {
+  if (!failed) return waits_for;
+  std::string text = failure.fault();
+  if (!failure.step().empty()) text += " at " + word(failure.step());
+  if (!failure.message().empty()) text += ": " + failure.message();
+  return text;
+}
+
+}  // namespace busbar::cli
