@@ -60,7 +60,9 @@ int connect_to(const std::string& path) {
 class interlock_client::loop {
  public:
   loop(std::string path, observer watcher)
-      : path_(std::move(path)), watcher_(std::move(watcher)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      : path_(std::move(path)),
+        watcher_(std::move(watcher)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     thread_ = std::thread([this] { run(); });
   }
 
@@ -82,7 +84,8 @@ class interlock_client::loop {
     {
       const std::lock_guard guard(mutex_);
       full = inbox_.size() >= open_requests_max;
-      if (!full) inbox_.push_back({clock::now() + request_deadline, std::move(message), false, std::move(reply)});
+      if (!full)
+        inbox_.push_back({clock::now() + request_deadline, std::move(message), false, std::move(reply)});
     }
     if (full) return reply(absl::ResourceExhaustedError("too many requests wait for the interlock"), nullptr);
     wake();
@@ -118,7 +121,8 @@ class interlock_client::loop {
       watch_life();
     }
     disconnect();
-    for (auto& [id, request] : open_) request.reply(absl::CancelledError("the interlock's client stops"), nullptr);
+    for (auto& [id, request] : open_)
+      request.reply(absl::CancelledError("the interlock's client stops"), nullptr);
     open_.clear();
   }
 
@@ -157,7 +161,8 @@ class interlock_client::loop {
       lost.push_back(std::move(entry.second.reply));
       return true;
     });
-    for (completion& reply : lost) reply(absl::UnavailableError("the interlock closed the connection"), nullptr);
+    for (completion& reply : lost)
+      reply(absl::UnavailableError("the interlock closed the connection"), nullptr);
   }
 
   void fill_output() {
@@ -172,7 +177,8 @@ class interlock_client::loop {
   }
 
   void wait() {
-    pollfd fds[2] = {{wake_, POLLIN, 0}, {fd_, static_cast<short>(output_.empty() ? POLLIN : POLLIN | POLLOUT), 0}};
+    pollfd fds[2] = {{wake_, POLLIN, 0},
+                     {fd_, static_cast<short>(output_.empty() ? POLLIN : POLLIN | POLLOUT), 0}};
     const auto until = next_due();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
     ::poll(fds, fd_ < 0 ? 1 : 2, static_cast<int>(std::max<std::int64_t>(0, left.count())));
@@ -239,11 +245,13 @@ class interlock_client::loop {
       late.push_back(std::move(entry.second.reply));
       return true;
     });
-    for (completion& reply : late) reply(absl::DeadlineExceededError("the interlock did not answer"), nullptr);
+    for (completion& reply : late)
+      reply(absl::DeadlineExceededError("the interlock did not answer"), nullptr);
   }
 
   void watch_life() {
-    if (told_ == interlock_life::alive && clock::now() - heard_ >= interlock_dead_after) tell(interlock_life::dead);
+    if (told_ == interlock_life::alive && clock::now() - heard_ >= interlock_dead_after)
+      tell(interlock_life::dead);
   }
 
   void tell(interlock_life life) {
@@ -261,7 +269,7 @@ class interlock_client::loop {
   observer watcher_;
   std::vector<open_request> inbox_;
   std::shared_ptr<const interlock::Status> status_;
-  clock::time_point heard_;   // written by the thread under the mutex, read by it without
+  clock::time_point heard_;  // written by the thread under the mutex, read by it without
   bool stop_ = false;
 
   // The thread's own.
@@ -285,31 +293,40 @@ interlock_client::~interlock_client() = default;
 void interlock_client::arm(const interlock::ArmingRecord& record, done reply) {
   interlock::Request request;
   *request.mutable_arm()->mutable_record() = record;
-  loop_->ask(std::move(request),
-             [reply = std::move(reply)](absl::Status status, const interlock::Answer*) { reply(std::move(status)); });
+  loop_->ask(std::move(request), [reply = std::move(reply)](absl::Status status, const interlock::Answer*) {
+    reply(std::move(status));
+  });
 }
 
-void interlock_client::announce_blind_window(std::string device, std::chrono::milliseconds length, done reply) {
+void interlock_client::announce_blind_window(std::string device, std::chrono::milliseconds length,
+                                             done reply) {
   interlock::Request request;
   request.mutable_blind_window()->set_device(std::move(device));
-  request.mutable_blind_window()->set_length_ms(static_cast<std::uint64_t>(std::max<std::int64_t>(0, length.count())));
-  loop_->ask(std::move(request),
-             [reply = std::move(reply)](absl::Status status, const interlock::Answer*) { reply(std::move(status)); });
+  request.mutable_blind_window()->set_length_ms(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, length.count())));
+  loop_->ask(std::move(request), [reply = std::move(reply)](absl::Status status, const interlock::Answer*) {
+    reply(std::move(status));
+  });
 }
 
 void interlock_client::read_latches(std::uint64_t after,
                                     std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) {
   interlock::Request request;
   request.mutable_read_latches()->set_after_number(after);
-  loop_->ask(std::move(request), [reply = std::move(reply)](absl::Status status, const interlock::Answer* answer) {
-    std::vector<interlock::Latch> latches;
-    if (answer != nullptr) latches.assign(answer->latches().begin(), answer->latches().end());
-    reply(std::move(status), std::move(latches));
-  });
+  loop_->ask(std::move(request),
+             [reply = std::move(reply)](absl::Status status, const interlock::Answer* answer) {
+               std::vector<interlock::Latch> latches;
+               if (answer != nullptr) latches.assign(answer->latches().begin(), answer->latches().end());
+               reply(std::move(status), std::move(latches));
+             });
 }
 
-std::shared_ptr<const interlock_view> interlock_client::last() const { return loop_->view(); }
+std::shared_ptr<const interlock_view> interlock_client::last() const {
+  return loop_->view();
+}
 
-void interlock_client::observe(observer watcher) { loop_->observe(std::move(watcher)); }
+void interlock_client::observe(observer watcher) {
+  loop_->observe(std::move(watcher));
+}
 
 }  // namespace busbar::rack

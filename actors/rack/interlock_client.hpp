@@ -1,6 +1,7 @@
-// busbard's end of the interlock's socket. Its own thread and one poll loop; reconnects by itself with a back-off of 50 ms to
-// 1 s; no call blocks the caller. Callbacks run on that thread (or inline, when the request is refused at the door): they may
-// send messages, they must not destroy the client. Destroying it answers what is open with CANCELLED.
+// busbard's end of the interlock's socket. Its own thread and one poll loop; reconnects by itself with a
+// back-off of 50 ms to 1 s; no call blocks the caller. Callbacks run on that thread (or inline, when the
+// request is refused at the door): they may send messages, they must not destroy the client. Destroying it
+// answers what is open with CANCELLED.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@ class interlock_client final : public interlock_port {
   interlock_client(const interlock_client&) = delete;
   interlock_client& operator=(const interlock_client&) = delete;
 
-  // Each answers within 5 s: DEADLINE_EXCEEDED or UNAVAILABLE when the interlock does not. All three may be repeated.
+  // Each answers within 5 s: DEADLINE_EXCEEDED or UNAVAILABLE when the interlock does not. All three may be
+  // repeated.
   void arm(const interlock::ArmingRecord& record, done reply) override;
   void announce_blind_window(std::string device, std::chrono::milliseconds length, done reply) override;
   void read_latches(std::uint64_t after,

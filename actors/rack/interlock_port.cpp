@@ -27,12 +27,14 @@ gate_verdict judge_life(const interlock_view& view) {
 }
 
 gate_verdict judge_detectors(const DeviceStatus& device) {
-  if (device.detectors().empty()) return closed(detector_unknown, "the interlock knows no detector of this tray");
+  if (device.detectors().empty())
+    return closed(detector_unknown, "the interlock knows no detector of this tray");
   for (const DetectorReading& reading : device.detectors()) {
     if (reading.verdict() == DetectorReading::DRY) continue;
     const bool leak = reading.verdict() == DetectorReading::LEAK;
-    return closed(leak ? leak_latched : detector_unknown,
-                  fmt::format("detector {} is {}: {}", reading.name(), leak ? "wet" : "unknown", reading.detail()));
+    return closed(
+        leak ? leak_latched : detector_unknown,
+        fmt::format("detector {} is {}: {}", reading.name(), leak ? "wet" : "unknown", reading.detail()));
   }
   return {.allowed = true, .fault = {}, .reason = {}};
 }
@@ -41,9 +43,12 @@ gate_verdict judge_detectors(const DeviceStatus& device) {
 
 std::string_view name_of(interlock_life life) {
   switch (life) {
-    case interlock_life::never_heard: return "never_heard";
-    case interlock_life::alive: return "alive";
-    case interlock_life::dead: return "dead";
+    case interlock_life::never_heard:
+      return "never_heard";
+    case interlock_life::alive:
+      return "alive";
+    case interlock_life::dead:
+      return "dead";
   }
   return "never_heard";
 }
@@ -54,7 +59,8 @@ gate_verdict judge_gate(const interlock_view& view, std::string_view device) {
   if (!status.armed_rack()) return closed(not_armed, status.reason());
   const auto row = std::find_if(status.devices().begin(), status.devices().end(),
                                 [device](const DeviceStatus& each) { return each.name() == device; });
-  if (row == status.devices().end()) return closed(not_armed, fmt::format("the arming record has no {}", device));
+  if (row == status.devices().end())
+    return closed(not_armed, fmt::format("the arming record has no {}", device));
   if (row->latched()) return closed(leak_latched, fmt::format("a leak of {} is latched", device));
   if (row->blind()) return closed(not_armed, fmt::format("{} is in a blind window", device));
   if (!row->armed()) return closed(not_armed, row->reason());

@@ -1,5 +1,6 @@
-// What a rack asks of its interlock, and the one rule by which a heartbeat opens the gate on host power. The real client
-// (interlock_client.hpp) and the one for deterministic tests (tests/support/fake_interlock.hpp) stand behind it.
+// What a rack asks of its interlock, and the one rule by which a heartbeat opens the gate on host power. The
+// real client (interlock_client.hpp) and the one for deterministic tests (tests/support/fake_interlock.hpp)
+// stand behind it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -23,7 +24,7 @@ inline constexpr std::chrono::milliseconds blind_window_max = std::chrono::minut
 enum class interlock_life {
   never_heard,  // no heartbeat since the start
   alive,
-  dead,         // heard before, not for interlock_dead_after
+  dead,  // heard before, not for interlock_dead_after
 };
 
 std::string_view name_of(interlock_life life);
@@ -38,12 +39,12 @@ struct interlock_view {
 // fault is the name out of faults.def that a condition or refusal carries; empty when allowed.
 struct gate_verdict {
   bool allowed = false;
-  std::string fault;   // POWER_INTERLOCK_NOT_ARMED | POWER_LEAK_LATCHED | POWER_DETECTOR_UNKNOWN
+  std::string fault;  // POWER_INTERLOCK_NOT_ARMED | POWER_LEAK_LATCHED | POWER_DETECTOR_UNKNOWN
   std::string reason;
 };
 
-// The gate on host power of one tray ("r01/c07"): open only if the interlock is alive, armed for that tray, not latched, not
-// blind, and its needed detectors are dry and fresh. Pure.
+// The gate on host power of one tray ("r01/c07"): open only if the interlock is alive, armed for that tray,
+// not latched, not blind, and its needed detectors are dry and fresh. Pure.
 gate_verdict judge_gate(const interlock_view& view, std::string_view device);
 
 // Armed for the rack (the standby rule): alive, a sealed record held, the latch file sound, no open latch.
@@ -56,8 +57,9 @@ class interlock_port {
 
   virtual ~interlock_port() = default;
 
-  // Hands a record over; answers once, after the interlock holds it sealed on disk, or with why it refused. A record that
-  // widens a limit or drops a device or a detector is refused here (FAILED_PRECONDITION): that is for the operator's socket.
+  // Hands a record over; answers once, after the interlock holds it sealed on disk, or with why it refused. A
+  // record that widens a limit or drops a device or a detector is refused here (FAILED_PRECONDITION): that is
+  // for the operator's socket.
   virtual void arm(const interlock::ArmingRecord& record, done reply) = 0;
 
   // A planned outage of a BMC, at most blind_window_max from now. A length of zero ends it.
@@ -70,7 +72,8 @@ class interlock_port {
   // Safe from any thread; never null.
   virtual std::shared_ptr<const interlock_view> last() const = 0;
 
-  // Called with each heartbeat and when life changes, on the implementation's thread. Set once, before the first use.
+  // Called with each heartbeat and when life changes, on the implementation's thread. Set once, before the
+  // first use.
   virtual void observe(observer watcher) = 0;
 
   gate_verdict gate(std::string_view device) const { return judge_gate(*last(), device); }

@@ -1,4 +1,5 @@
-// Frames of the interlock's sockets: a 4-byte big-endian length, then one protobuf message. Shared by both ends.
+// Frames of the interlock's sockets: a 4-byte big-endian length, then one protobuf message. Shared by both
+// ends.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -11,7 +12,8 @@
 
 namespace busbar::interlock {
 
-// A record of 27 devices takes about 8 KiB, a heartbeat about as much. A longer frame is a broken or hostile peer.
+// A record of 27 devices takes about 8 KiB, a heartbeat about as much. A longer frame is a broken or hostile
+// peer.
 inline constexpr std::size_t frame_max = 1U << 20U;
 
 inline std::string encode_frame(const google::protobuf::MessageLite& message) {

@@ -18,7 +18,8 @@ std::optional<json_document> parse(std::string_view body) {
 // A path that may stand in a request line as it is.
 bool is_plain_path(std::string_view text) {
   if (text.empty() || text.front() != '/' || text.size() > 512 || text.substr(0, 2) == "//") return false;
-  return std::all_of(text.begin(), text.end(), [](char each) { return each > ' ' && each < '\x7f' && each != '\\'; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char each) { return each > ' ' && each < '\x7f' && each != '\\'; });
 }
 
 std::optional<std::string> link_of(json_view object) {
@@ -30,11 +31,14 @@ std::optional<std::string> link_of(json_view object) {
 // Foreign text in a log line or a heartbeat: short and printable.
 std::string shown(std::string_view text) {
   std::string clean(text.substr(0, 120));
-  std::replace_if(clean.begin(), clean.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
+  std::replace_if(
+      clean.begin(), clean.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
   return clean;
 }
 
-reading unknown(std::string detail) { return {.seen = DetectorReading::UNKNOWN, .detail = std::move(detail)}; }
+reading unknown(std::string detail) {
+  return {.seen = DetectorReading::UNKNOWN, .detail = std::move(detail)};
+}
 
 }  // namespace
 
@@ -65,8 +69,10 @@ reading decode_detector(std::string_view body, std::string_view expected_id, raw
   const devices::detector_facts facts = devices::redfish::judge_detector(document->root(), raw);
   if (facts.name != expected_id) return unknown("the body is of '" + shown(facts.name) + "'");
   // Spelled out, so that a verdict added to the journal's enum later is unknown here until somebody decides.
-  if (facts.verdict == journal::Detector::DRY) return {.seen = DetectorReading::DRY, .detail = shown(facts.detail)};
-  if (facts.verdict == journal::Detector::LEAK) return {.seen = DetectorReading::LEAK, .detail = shown(facts.detail)};
+  if (facts.verdict == journal::Detector::DRY)
+    return {.seen = DetectorReading::DRY, .detail = shown(facts.detail)};
+  if (facts.verdict == journal::Detector::LEAK)
+    return {.seen = DetectorReading::LEAK, .detail = shown(facts.detail)};
   return unknown(shown(facts.detail));
 }
 

@@ -1,6 +1,6 @@
-// Redfish bodies as the interlock reads them: links, collection members, one detector. The truth table is the driver's
-// (actors/devices/redfish/decode_leak.cpp), so that the two can never judge one body differently. Foreign bytes in, never an
-// exception out; whatever is not plainly dry or plainly wet is unknown.
+// Redfish bodies as the interlock reads them: links, collection members, one detector. The truth table is the
+// driver's (actors/devices/redfish/decode_leak.cpp), so that the two can never judge one body differently.
+// Foreign bytes in, never an exception out; whatever is not plainly dry or plainly wet is unknown.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,8 @@ using devices::redfish::raw_leak;
 inline constexpr std::size_t body_max = 256U * 1024U;
 inline constexpr std::size_t members_max = 1024;
 
-// The "@odata.id" at a path of object keys ({"Links", "Sessions"}); only a plain path on the same host is a link.
+// The "@odata.id" at a path of object keys ({"Links", "Sessions"}); only a plain path on the same host is a
+// link.
 std::optional<std::string> link_at(std::string_view body, const std::vector<std::string>& keys);
 
 // The members of a collection, at most members_max. Empty optional: no collection.
@@ -30,7 +31,8 @@ reading decode_detector(std::string_view body, std::string_view expected_id, raw
 // The detector's own analog value (a voltage with a limit).
 raw_leak decode_raw(std::string_view body);
 
-// Whether a detector's Id is the one that the SKU calls by `name`: "Chassis_0_LeakDetector_0_ColdPlate" is "0_ColdPlate".
+// Whether a detector's Id is the one that the SKU calls by `name`: "Chassis_0_LeakDetector_0_ColdPlate" is
+// "0_ColdPlate".
 bool is_detector(std::string_view id, std::string_view name);
 
 std::string_view last_segment(std::string_view uri);

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t retry_first_ms = 250;
 constexpr std::int64_t retry_last_ms = 5'000;
-constexpr std::int64_t login_retry_first_ms = 60'000;  // a refused login is not repeated fast: devices lock accounts out
+constexpr std::int64_t login_retry_first_ms =
+    60'000;  // a refused login is not repeated fast: devices lock accounts out
 constexpr std::int64_t login_retry_last_ms = 900'000;
 constexpr std::size_t header_max = 2048;
 
@@ -38,7 +39,8 @@ bool take_header(std::string_view line, std::string_view name, std::string* valu
   }
   line.remove_prefix(name.size() + 1);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-  while (!line.empty() && (line.back() == '\r' || line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n' || line.back() == ' '))
+    line.remove_suffix(1);
   *value = std::string(line);
   return true;
 }
@@ -64,7 +66,10 @@ struct device_io::multi {
 class device_io::connection {
  public:
   connection(ArmedDevice device, std::string stale_session, std::int64_t timeout_ms)
-      : device_(device), walk_(std::move(device), std::move(stale_session)), easy_(curl_easy_init()), timeout_ms_(timeout_ms) {}
+      : device_(device),
+        walk_(std::move(device), std::move(stale_session)),
+        easy_(curl_easy_init()),
+        timeout_ms_(timeout_ms) {}
   ~connection() {
     curl_slist_free_all(headers_);
     curl_easy_cleanup(easy_);
@@ -85,12 +90,14 @@ class device_io::connection {
     error_[0] = '\0';
     pin_seen_.clear();
     set_transport_options();
-    // A new pin must not ride on a connection that an old pin opened; the host's one place makes curl close that one.
+    // A new pin must not ride on a connection that an old pin opened; the host's one place makes curl close
+    // that one.
     curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, std::exchange(first_, false) ? 1L : 0L);
     curl_slist_free_all(headers_);
     headers_ = curl_slist_append(nullptr, "Accept: application/json");
     headers_ = curl_slist_append(headers_, "Expect:");
-    if (!request.token.empty()) headers_ = curl_slist_append(headers_, ("X-Auth-Token: " + request.token).c_str());
+    if (!request.token.empty())
+      headers_ = curl_slist_append(headers_, ("X-Auth-Token: " + request.token).c_str());
     if (request.method == "POST") headers_ = curl_slist_append(headers_, "Content-Type: application/json");
     curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
     curl_easy_setopt(easy_, CURLOPT_URL, ("https://" + device_.address() + request.path).c_str());
@@ -113,18 +120,19 @@ class device_io::connection {
 
   bool wrong_pin() const { return !pin_seen_.empty() && pin_seen_ != device_.pin_sha256(); }
   std::string transport_error(int code) const {
-    if (wrong_pin()) return fmt::format("CERTIFICATE_CHANGED: expected {}, seen {}", device_.pin_sha256(), pin_seen_);
+    if (wrong_pin())
+      return fmt::format("CERTIFICATE_CHANGED: expected {}, seen {}", device_.pin_sha256(), pin_seen_);
     return error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(code));
   }
 
   bool busy = false;
-  std::int64_t due_ms = 0;          // of the next request, when not busy
-  std::int64_t started_ms = 0;      // of the request in flight
-  std::int64_t poll_took_ms = 0;    // sum of the service times of the poll under way
+  std::int64_t due_ms = 0;        // of the next request, when not busy
+  std::int64_t started_ms = 0;    // of the request in flight
+  std::int64_t poll_took_ms = 0;  // sum of the service times of the poll under way
   std::int64_t retry_ms = retry_first_ms;
   std::int64_t login_retry_ms = login_retry_first_ms;
-  int failures = 0;                 // in a row
-  bool lost = true;                 // the logic was told so
+  int failures = 0;  // in a row
+  bool lost = true;  // the logic was told so
 
  private:
   void set_transport_options() {
@@ -143,7 +151,8 @@ class device_io::connection {
     curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
     curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &connection::on_header);
     curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
-    // The pin alone decides: no certificate authority, no name, and no resumed session that would show no certificate.
+    // The pin alone decides: no certificate authority, no name, and no resumed session that would show no
+    // certificate.
     curl_easy_setopt(easy_, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     curl_easy_setopt(easy_, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     curl_easy_setopt(easy_, CURLOPT_CAINFO, nullptr);
@@ -163,7 +172,8 @@ class device_io::connection {
   static std::size_t on_header(const char* bytes, std::size_t size, std::size_t count, void* self) {
     http_response& response = static_cast<connection*>(self)->response_;
     const std::string_view line(bytes, size * count);
-    if (!take_header(line, "x-auth-token", &response.token)) take_header(line, "location", &response.location);
+    if (!take_header(line, "x-auth-token", &response.token))
+      take_header(line, "location", &response.location);
     return size * count;
   }
 
@@ -193,7 +203,10 @@ class device_io::connection {
 };
 
 device_io::device_io(clock_ms clock, sink emit, std::function<std::int64_t(const std::string&)> interval)
-    : clock_(std::move(clock)), emit_(std::move(emit)), interval_(std::move(interval)), multi_(std::make_unique<multi>()) {}
+    : clock_(std::move(clock)),
+      emit_(std::move(emit)),
+      interval_(std::move(interval)),
+      multi_(std::make_unique<multi>()) {}
 
 device_io::~device_io() {
   for (auto& [name, each] : connections_) {
@@ -214,8 +227,8 @@ void device_io::follow(const ArmingRecord* record) {
         continue;
       }
       const auto session = sessions_.find(device.name());
-      next[device.name()] =
-          std::make_unique<connection>(device, session == sessions_.end() ? std::string() : session->second, set.request_timeout_ms);
+      next[device.name()] = std::make_unique<connection>(
+          device, session == sessions_.end() ? std::string() : session->second, set.request_timeout_ms);
     }
   }
   for (auto& [name, gone] : connections_) {
@@ -224,7 +237,9 @@ void device_io::follow(const ArmingRecord* record) {
   connections_ = std::move(next);
 }
 
-bool device_io::sessions_changed() { return std::exchange(sessions_changed_, false); }
+bool device_io::sessions_changed() {
+  return std::exchange(sessions_changed_, false);
+}
 
 void device_io::start_due(std::int64_t now_ms) {
   for (auto& [name, each] : connections_) {
@@ -263,7 +278,8 @@ void device_io::finished(connection& of, int curl_code, std::int64_t now_ms) {
   of.retry_ms = std::min(of.retry_ms * 2, retry_last_ms);
   ++of.failures;
   const std::string why = of.transport_error(curl_code);
-  // One lost answer is bad luck and staleness judges it; another certificate, or three in a row, is a lost device.
+  // One lost answer is bad luck and staleness judges it; another certificate, or three in a row, is a lost
+  // device.
   if (of.wrong_pin() || of.failures >= 3 || !of.walk().logged_in()) return lose(of, why);
   emit_(poll_failed{of.name(), why});
 }
@@ -276,7 +292,8 @@ void device_io::lose(connection& of, const std::string& why) {
 void device_io::after_answer(connection& of, device_walk::news news, std::int64_t now_ms) {
   of.due_ms = now_ms;
   switch (news) {
-    case device_walk::news::none: return;
+    case device_walk::news::none:
+      return;
     case device_walk::news::logged_in:
       of.login_retry_ms = login_retry_first_ms;
       if (!of.walk().session_uri().empty()) {
@@ -320,7 +337,8 @@ void device_io::wait(std::vector<pollfd>* extra, std::int64_t limit_ms) {
   fds.reserve(extra->size());
   for (const pollfd& each : *extra) {
     // The bits of curl_waitfd are not those of poll().
-    const int wanted = ((each.events & POLLIN) != 0 ? CURL_WAIT_POLLIN : 0) | ((each.events & POLLOUT) != 0 ? CURL_WAIT_POLLOUT : 0);
+    const int wanted = ((each.events & POLLIN) != 0 ? CURL_WAIT_POLLIN : 0) |
+                       ((each.events & POLLOUT) != 0 ? CURL_WAIT_POLLOUT : 0);
     fds.push_back({each.fd, static_cast<short>(wanted), 0});
   }
   curl_multi_poll(multi_->handle, fds.data(), static_cast<unsigned int>(fds.size()),

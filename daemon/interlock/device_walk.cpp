@@ -10,7 +10,7 @@ namespace busbar::interlock {
 namespace {
 
 constexpr std::size_t token_max = 1024;
-constexpr std::uint64_t raw_every = 4;         // polls
+constexpr std::uint64_t raw_every = 4;            // polls
 constexpr std::uint64_t search_again_after = 32;  // polls, while a needed detector is missing
 
 std::string json_text(std::string_view text) {
@@ -44,17 +44,24 @@ device_walk::device_walk(ArmedDevice device, std::string stale_session)
 
 http_request device_walk::next() const {
   switch (stage_) {
-    case stage::root: return {"GET", "/redfish/v1/", {}, {}};
+    case stage::root:
+      return {"GET", "/redfish/v1/", {}, {}};
     case stage::login:
-      return {"POST", sessions_uri_,
-              fmt::format("{{\"UserName\":{},\"Password\":{}}}", json_text(device_.account()), json_text(device_.password())), {}};
-    case stage::drop_stale: return {"DELETE", stale_session_, {}, token_};
-    case stage::chassis_list: return {"GET", chassis_uri_, {}, token_};
+      return {"POST",
+              sessions_uri_,
+              fmt::format("{{\"UserName\":{},\"Password\":{}}}", json_text(device_.account()),
+                          json_text(device_.password())),
+              {}};
+    case stage::drop_stale:
+      return {"DELETE", stale_session_, {}, token_};
+    case stage::chassis_list:
+      return {"GET", chassis_uri_, {}, token_};
     case stage::chassis:
     case stage::subsystem:
     case stage::detection:
     case stage::detector_list:
-    case stage::sensor_list: return {"GET", at_, {}, token_};
+    case stage::sensor_list:
+      return {"GET", at_, {}, token_};
     case stage::poll: {
       const found_detector& detector = found_.at(plan_.front().name);
       return {"GET", plan_.front().raw ? detector.raw_uri : detector.uri, {}, token_};
@@ -66,19 +73,24 @@ http_request device_walk::next() const {
 device_walk::news device_walk::on(const http_response& response) {
   if (response.status == 401 && stage_ != stage::login && stage_ != stage::root) return lose_session();
   switch (stage_) {
-    case stage::root: return after_root(response);
-    case stage::login: return after_login(response);
+    case stage::root:
+      return after_root(response);
+    case stage::login:
+      return after_login(response);
     case stage::drop_stale:  // gone or refused is as good as deleted
       stale_session_.clear();
       stage_ = stage::chassis_list;
       return news::none;
-    case stage::chassis_list: return after_chassis_list(response);
+    case stage::chassis_list:
+      return after_chassis_list(response);
     case stage::chassis:
     case stage::subsystem:
     case stage::detection:
     case stage::detector_list:
-    case stage::sensor_list: return after_search_step(response);
-    case stage::poll: return after_reading(response);
+    case stage::sensor_list:
+      return after_search_step(response);
+    case stage::poll:
+      return after_reading(response);
   }
   return fail("no such stage");
 }
@@ -106,7 +118,8 @@ device_walk::news device_walk::after_root(const http_response& response) {
   if (response.status != 200) return fail(fmt::format("service root: HTTP {}", response.status));
   const auto sessions = link_at(response.body, {"Links", "Sessions"});
   const auto chassis = link_at(response.body, {"Chassis"});
-  if (!sessions.has_value() || !chassis.has_value()) return fail("the service root links no Sessions or no Chassis");
+  if (!sessions.has_value() || !chassis.has_value())
+    return fail("the service root links no Sessions or no Chassis");
   sessions_uri_ = *sessions;
   chassis_uri_ = *chassis;
   stage_ = stage::login;
@@ -119,7 +132,8 @@ device_walk::news device_walk::after_login(const http_response& response) {
     trouble_ = "login refused for account " + device_.account();
     return news::login_refused;
   }
-  if (response.status != 201 && response.status != 200) return fail(fmt::format("login: HTTP {}", response.status));
+  if (response.status != 201 && response.status != 200)
+    return fail(fmt::format("login: HTTP {}", response.status));
   if (response.token.empty() || response.token.size() > token_max) return fail("login: no X-Auth-Token");
   token_ = response.token;
   session_uri_ = path_of(response.location);
@@ -131,7 +145,8 @@ device_walk::news device_walk::after_login(const http_response& response) {
 
 device_walk::news device_walk::after_chassis_list(const http_response& response) {
   const auto members = member_links(response.body);
-  if (response.status != 200 || !members.has_value()) return fail(fmt::format("chassis list: HTTP {}", response.status));
+  if (response.status != 200 || !members.has_value())
+    return fail(fmt::format("chassis list: HTTP {}", response.status));
   found_.clear();
   chassis_left_.assign(members->begin(), members->end());
   return next_chassis();
@@ -153,8 +168,8 @@ device_walk::news device_walk::next_chassis() {
   return news::none;
 }
 
-// Chassis -> ThermalSubsystem -> LeakDetection -> LeakDetectors -> members, then the chassis' Sensors for their analog values. A
-// chassis that lacks a step has no detectors.
+// Chassis -> ThermalSubsystem -> LeakDetection -> LeakDetectors -> members, then the chassis' Sensors for
+// their analog values. A chassis that lacks a step has no detectors.
 device_walk::news device_walk::after_search_step(const http_response& response) {
   if (stage_ == stage::sensor_list) {
     if (response.status == 200) match_sensors(response.body);
@@ -169,11 +184,15 @@ device_walk::news device_walk::after_search_step(const http_response& response) 
     return news::none;
   }
   if (stage_ == stage::chassis) sensors_uri_ = link_at(response.body, {"Sensors"}).value_or("");
-  const char* key = stage_ == stage::chassis ? "ThermalSubsystem" : stage_ == stage::subsystem ? "LeakDetection" : "LeakDetectors";
+  const char* key = stage_ == stage::chassis     ? "ThermalSubsystem"
+                    : stage_ == stage::subsystem ? "LeakDetection"
+                                                 : "LeakDetectors";
   const auto link = link_at(response.body, {key});
   if (!link.has_value()) return next_chassis();
   at_ = *link;
-  stage_ = stage_ == stage::chassis ? stage::subsystem : stage_ == stage::subsystem ? stage::detection : stage::detector_list;
+  stage_ = stage_ == stage::chassis     ? stage::subsystem
+           : stage_ == stage::subsystem ? stage::detection
+                                        : stage::detector_list;
   return news::none;
 }
 
@@ -193,7 +212,9 @@ void device_walk::match_sensors(const std::string& body) {
   }
 }
 
-bool device_walk::all_found() const { return found_.size() == static_cast<std::size_t>(device_.detectors_size()); }
+bool device_walk::all_found() const {
+  return found_.size() == static_cast<std::size_t>(device_.detectors_size());
+}
 
 void device_walk::start_poll() {
   stage_ = stage::poll;
@@ -229,7 +250,8 @@ device_walk::news device_walk::after_reading(const http_response& response) {
   } else {
     detector.body = response.body;
     judge(done.name, detector);
-    const bool ask_raw = !detector.raw_uri.empty() && polls_ % raw_every != 0 && readings_[done.name].seen != DetectorReading::DRY;
+    const bool ask_raw = !detector.raw_uri.empty() && polls_ % raw_every != 0 &&
+                         readings_[done.name].seen != DetectorReading::DRY;
     // Judged again with its present analog value before anybody sees the verdict.
     if (ask_raw) plan_.push_front({done.name, true});
     if (!ask_raw) detector.body.clear();

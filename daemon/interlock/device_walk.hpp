@@ -1,5 +1,6 @@
-// The conversation with one device, without I/O: which request comes next, and what an answer means. One request at a time and
-// one session; reads only, besides its own session. There is no request here that changes a device's power.
+// The conversation with one device, without I/O: which request comes next, and what an answer means. One
+// request at a time and one session; reads only, besides its own session. There is no request here that
+// changes a device's power.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,20 @@ struct http_request {
   std::string method;  // GET, POST, DELETE
   std::string path;
   std::string body;
-  std::string token;   // empty: without login
+  std::string token;  // empty: without login
 };
 
 struct http_response {
   int status = 0;
   std::string body;
-  std::string token;     // X-Auth-Token
+  std::string token;  // X-Auth-Token
   std::string location;
 };
 
 class device_walk {
  public:
   enum class news {
-    none,           // go on with the next request at once
+    none,  // go on with the next request at once
     logged_in,
     poll_done,      // readings() holds every needed detector, unknown where it could not be read
     session_lost,   // log in again
@@ -50,10 +51,22 @@ class device_walk {
   const std::string& trouble() const { return trouble_; }
 
  private:
-  enum class stage { root, login, drop_stale, chassis_list, chassis, subsystem, detection, detector_list, sensor_list, poll };
+  enum class stage {
+    root,
+    login,
+    drop_stale,
+    chassis_list,
+    chassis,
+    subsystem,
+    detection,
+    detector_list,
+    sensor_list,
+    poll
+  };
 
-  // A detector found. Its analog value is read at every fourth poll, and at once when the detector does not say OK; between, the
-  // last value counts (a detector that says OK while its own value is wet is found within four polls).
+  // A detector found. Its analog value is read at every fourth poll, and at once when the detector does not
+  // say OK; between, the last value counts (a detector that says OK while its own value is wet is found
+  // within four polls).
   struct found_detector {
     std::string uri;
     std::string raw_uri;
@@ -88,11 +101,11 @@ class device_walk {
   std::string session_uri_;
   std::string stale_session_;
   std::string token_;
-  std::string at_;                             // URI of the search step under way
-  std::string sensors_uri_;                    // of the chassis under search
+  std::string at_;           // URI of the search step under way
+  std::string sensors_uri_;  // of the chassis under search
   std::deque<std::string> chassis_left_;
   std::map<std::string, found_detector> found_;  // by short name
-  std::deque<step_of_poll> plan_;              // what is left of this poll
+  std::deque<step_of_poll> plan_;                // what is left of this poll
   std::uint64_t polls_ = 0;
   std::uint64_t polls_since_search_ = 0;
   bool search_again_ = false;

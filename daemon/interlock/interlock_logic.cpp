@@ -11,16 +11,19 @@ namespace {
 
 using effects = std::vector<effect>;
 
-constexpr std::int64_t poll_interval_max_ms = 10'000;  // a slower BMC is not protection: its reading goes stale
-constexpr std::size_t rack_leak_trays = 2;             // from so many latched trays on it is a leak of the rack
-constexpr std::size_t reason_max = 127;                // what a line of the latch file holds
+constexpr std::int64_t poll_interval_max_ms =
+    10'000;                                 // a slower BMC is not protection: its reading goes stale
+constexpr std::size_t rack_leak_trays = 2;  // from so many latched trays on it is a leak of the rack
+constexpr std::size_t reason_max = 127;     // what a line of the latch file holds
 
 device_state* find(state& of, const std::string& name) {
   const auto found = of.devices.find(name);
   return found == of.devices.end() ? nullptr : &found->second;
 }
 
-bool is_blind(const device_state& device, std::int64_t now_ms) { return now_ms < device.blind_until_ms; }
+bool is_blind(const device_state& device, std::int64_t now_ms) {
+  return now_ms < device.blind_until_ms;
+}
 
 // The verdict of one needed detector; what was not read is unknown.
 reading reading_of(const device_state& device, const std::string& detector) {
@@ -31,7 +34,8 @@ reading reading_of(const device_state& device, const std::string& detector) {
 
 // Why a device is not armed; empty when it is.
 std::string why_not_armed(const state& of, const device_state& device, std::int64_t now_ms) {
-  if (is_blind(device, now_ms)) return fmt::format("blind window, {} s left", (device.blind_until_ms - now_ms + 999) / 1000);
+  if (is_blind(device, now_ms))
+    return fmt::format("blind window, {} s left", (device.blind_until_ms - now_ms + 999) / 1000);
   if (!device.online) return device.trouble;
   if (!device.read_at_ms.has_value()) {
     return device.trouble.empty() ? "detectors not read yet" : "detectors not read yet: " + device.trouble;
@@ -41,26 +45,30 @@ std::string why_not_armed(const state& of, const device_state& device, std::int6
   if (age > limit) return fmt::format("no whole poll for {} ms, limit {}: {}", age, limit, device.trouble);
   for (const std::string& detector : device.spec.detectors()) {
     const reading seen = reading_of(device, detector);
-    if (seen.seen == DetectorReading::UNKNOWN) return fmt::format("detector {} is unknown: {}", detector, seen.detail);
+    if (seen.seen == DetectorReading::UNKNOWN)
+      return fmt::format("detector {} is unknown: {}", detector, seen.detail);
   }
   return {};
 }
 
 bool all_dry(const device_state& device) {
-  return std::all_of(device.spec.detectors().begin(), device.spec.detectors().end(), [&device](const std::string& name) {
-    const verdict seen = reading_of(device, name).seen;
-    if (BUSBAR_MUTANT(unknown_read_as_dry)) return seen != DetectorReading::LEAK;
-    return seen == DetectorReading::DRY;
-  });
+  return std::all_of(device.spec.detectors().begin(), device.spec.detectors().end(),
+                     [&device](const std::string& name) {
+                       const verdict seen = reading_of(device, name).seen;
+                       if (BUSBAR_MUTANT(unknown_read_as_dry)) return seen != DetectorReading::LEAK;
+                       return seen == DetectorReading::DRY;
+                     });
 }
 
 // Why the gate of an armed device is closed; empty when it is open.
 std::string why_gate_closed(const state& of, const device_state& device) {
   if (!of.latch_file_trouble.empty()) return "the latch file cannot be trusted: " + of.latch_file_trouble;
   if (const auto open = of.latches.find(device.spec.name()); open != of.latches.end()) {
-    return fmt::format("leak latched by detector {} (number {})", open->second.detector(), open->second.number());
+    return fmt::format("leak latched by detector {} (number {})", open->second.detector(),
+                       open->second.number());
   }
-  if (of.latches.size() >= rack_leak_trays) return fmt::format("leaks of {} trays are latched", of.latches.size());
+  if (of.latches.size() >= rack_leak_trays)
+    return fmt::format("leaks of {} trays are latched", of.latches.size());
   if (!all_dry(device)) return "a detector is not dry";
   return {};
 }
@@ -81,8 +89,9 @@ void adopt_record(state& of, ArmingRecord record) {
   for (const ArmedDevice& spec : record.devices()) {
     device_state& device = next[spec.name()];
     if (const device_state* old = find(of, spec.name()); old != nullptr) {
-      const bool same_access = old->spec.address() == spec.address() && old->spec.pin_sha256() == spec.pin_sha256() &&
-                               old->spec.account() == spec.account() && old->spec.password() == spec.password();
+      const bool same_access =
+          old->spec.address() == spec.address() && old->spec.pin_sha256() == spec.pin_sha256() &&
+          old->spec.account() == spec.account() && old->spec.password() == spec.password();
       if (same_access) device = *old;
       device.blind_since_ms = old->blind_since_ms;
       device.blind_until_ms = old->blind_until_ms;
@@ -104,12 +113,15 @@ void on(state& of, const loaded& what, std::int64_t, effects& out) {
   }
   if (BUSBAR_MUTANT(latch_cleared_by_restart)) of.latches.clear();
   for (const auto& [device, line] : of.latches) {
-    out.push_back(say{true, fmt::format("{}: a leak is latched (number {}, detector {})", device, line.number(), line.detector())});
+    out.push_back(say{true, fmt::format("{}: a leak is latched (number {}, detector {})", device,
+                                        line.number(), line.detector())});
   }
-  if (!of.latch_file_trouble.empty()) out.push_back(say{true, "latch file: " + of.latch_file_trouble + "; every gate is closed"});
+  if (!of.latch_file_trouble.empty())
+    out.push_back(say{true, "latch file: " + of.latch_file_trouble + "; every gate is closed"});
   if (what.record.has_value()) {
     adopt_record(of, *what.record);
-    out.push_back(say{false, fmt::format("armed from disk: generation {}, {} devices", of.record->generation(), of.devices.size())});
+    out.push_back(say{false, fmt::format("armed from disk: generation {}, {} devices",
+                                         of.record->generation(), of.devices.size())});
   } else if (!what.record_trouble.empty()) {
     of.record_trouble = what.record_trouble;
     of.record_unreadable = true;
@@ -120,7 +132,8 @@ void on(state& of, const loaded& what, std::int64_t, effects& out) {
 }
 
 void on(state& of, const record_offered& what, std::int64_t, effects& out) {
-  if (absl::Status status = check_record(what.record, of.rack); !status.ok()) return refuse(out, what.request, status);
+  if (absl::Status status = check_record(what.record, of.rack); !status.ok())
+    return refuse(out, what.request, status);
   if (what.operator_socket && what.reason.empty()) {
     return refuse(out, what.request, absl::InvalidArgumentError("a reason is needed"));
   }
@@ -130,13 +143,15 @@ void on(state& of, const record_offered& what, std::int64_t, effects& out) {
                                                 "): only an operator replaces it"));
   }
   if (of.record.has_value()) {
-    const absl::Status status =
-        what.operator_socket ? check_generation(*of.record, what.record) : check_restricts(*of.record, what.record);
+    const absl::Status status = what.operator_socket ? check_generation(*of.record, what.record)
+                                                     : check_restricts(*of.record, what.record);
     if (!status.ok()) return refuse(out, what.request, status);
-    if (same_record(*of.record, what.record)) return refuse(out, what.request, absl::OkStatus());  // asked twice, held already
+    if (same_record(*of.record, what.record))
+      return refuse(out, what.request, absl::OkStatus());  // asked twice, held already
   }
   if (what.operator_socket) {
-    out.push_back(say{true, fmt::format("operator hands over generation {}: {}", what.record.generation(), what.reason)});
+    out.push_back(say{
+        true, fmt::format("operator hands over generation {}: {}", what.record.generation(), what.reason)});
   }
   out.push_back(store_record{what.request, what.record});
 }
@@ -147,7 +162,8 @@ void on(state& of, const record_stored& what, std::int64_t, effects& out) {
     return refuse(out, what.request, what.status, "STORE_READ_ONLY");
   }
   adopt_record(of, what.record);
-  out.push_back(say{false, fmt::format("armed: generation {}, {} devices", of.record->generation(), of.devices.size())});
+  out.push_back(say{
+      false, fmt::format("armed: generation {}, {} devices", of.record->generation(), of.devices.size())});
   out.push_back(follow_devices{});
   out.push_back(answer{what.request, absl::OkStatus(), {}});
   out.push_back(publish{});
@@ -180,7 +196,8 @@ void on(state& of, const poll_failed& what, std::int64_t, effects&) {
 void latch_leak(state& of, const device_state& device, effects& out) {
   const std::string& name = device.spec.name();
   if (const auto open = of.latches.find(name); open != of.latches.end()) {
-    if (!open->second.durable()) out.push_back(write_latch{open->second});  // the disk refused before: try again
+    if (!open->second.durable())
+      out.push_back(write_latch{open->second});  // the disk refused before: try again
     return;
   }
   const auto wet = std::find_if(device.readings.begin(), device.readings.end(),
@@ -193,9 +210,11 @@ void latch_leak(state& of, const device_state& device, effects& out) {
   line.set_detector(wet->first);
   line.set_detail(wet->second.detail.substr(0, reason_max));
   of.latches.emplace(name, line);
-  out.push_back(say{true, fmt::format("LEAK at {} detector {} ({}): latched, gate closed. This version does NOT trip: no command "
-                                      "was sent to the tray",
-                                      name, wet->first, wet->second.detail)});
+  out.push_back(say{
+      true,
+      fmt::format("LEAK at {} detector {} ({}): latched, gate closed. This version does NOT trip: no command "
+                  "was sent to the tray",
+                  name, wet->first, wet->second.detail)});
   out.push_back(publish{});  // before the disk: the gate closes now
   out.push_back(write_latch{line});
 }
@@ -214,15 +233,18 @@ void on(state& of, const detectors_read& what, std::int64_t now_ms, effects& out
   const std::string why = why_not_armed(of, *device, now_ms);
   if (was_armed == why.empty() && was_dry == all_dry(*device)) return;
   if (was_armed != why.empty()) {
-    out.push_back(say{!why.empty() && !is_blind(*device, now_ms),
-                      why.empty() ? what.device + ": armed" : fmt::format("{}: not armed: {}", what.device, why)});
+    out.push_back(
+        say{!why.empty() && !is_blind(*device, now_ms),
+            why.empty() ? what.device + ": armed" : fmt::format("{}: not armed: {}", what.device, why)});
   }
   out.push_back(publish{});
 }
 
 void on(state& of, const blind_asked& what, std::int64_t now_ms, effects& out) {
   device_state* device = find(of, what.device);
-  if (device == nullptr) return refuse(out, what.request, absl::NotFoundError("no such device in the arming record: " + what.device));
+  if (device == nullptr)
+    return refuse(out, what.request,
+                  absl::NotFoundError("no such device in the arming record: " + what.device));
   if (what.length_ms == 0) {
     device->blind_until_ms = 0;
     out.push_back(answer{what.request, absl::OkStatus(), {}});
@@ -232,10 +254,12 @@ void on(state& of, const blind_asked& what, std::int64_t now_ms, effects& out) {
   const bool open = is_blind(*device, now_ms);
   const std::int64_t since = open ? device->blind_since_ms : now_ms;
   if (what.length_ms < 0 || now_ms + what.length_ms > since + blind_window_max_ms) {
-    return refuse(out, what.request, absl::InvalidArgumentError("a blind window ends at most 10 minutes after its start"));
+    return refuse(out, what.request,
+                  absl::InvalidArgumentError("a blind window ends at most 10 minutes after its start"));
   }
   if (!of.latches.empty()) {
-    return refuse(out, what.request, absl::FailedPreconditionError("a leak is latched in this rack: no detector is blinded"),
+    return refuse(out, what.request,
+                  absl::FailedPreconditionError("a leak is latched in this rack: no detector is blinded"),
                   "POWER_LEAK_LATCHED");
   }
   const auto blind = std::count_if(of.devices.begin(), of.devices.end(),
@@ -245,13 +269,14 @@ void on(state& of, const blind_asked& what, std::int64_t now_ms, effects& out) {
   }
   device->blind_since_ms = since;
   device->blind_until_ms = now_ms + what.length_ms;
-  out.push_back(say{false, fmt::format("{}: blind window of {} s announced", what.device, what.length_ms / 1000)});
+  out.push_back(
+      say{false, fmt::format("{}: blind window of {} s announced", what.device, what.length_ms / 1000)});
   out.push_back(answer{what.request, absl::OkStatus(), {}});
   out.push_back(publish{});
 }
 
-// Every needed detector of the device seen dry, now. A latch of a device that an operator has taken out of the record since has no
-// sensor left to ask.
+// Every needed detector of the device seen dry, now. A latch of a device that an operator has taken out of
+// the record since has no sensor left to ask.
 absl::Status check_reset_dry(state& of, const std::string& name, std::int64_t now_ms) {
   const device_state* device = find(of, name);
   if (device == nullptr) return absl::OkStatus();
@@ -264,7 +289,8 @@ absl::Status check_reset_dry(state& of, const std::string& name, std::int64_t no
 
 absl::Status check_reset(state& of, const reset_asked& what, std::int64_t now_ms) {
   if (what.reason.empty()) return absl::InvalidArgumentError("a reason is needed");
-  if (what.reason.size() > reason_max) return absl::InvalidArgumentError("the reason is longer than 127 bytes");
+  if (what.reason.size() > reason_max)
+    return absl::InvalidArgumentError("the reason is longer than 127 bytes");
   if (what.device != "*") {
     if (of.latches.count(what.device) == 0) return absl::NotFoundError("no latch is open for " + what.device);
     return check_reset_dry(of, what.device, now_ms);
@@ -327,7 +353,8 @@ std::int64_t poll_interval_ms(const state& of, const device_state& device) {
   auto times = device.poll_times_ms;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(times.begin(), middle, times.begin() + static_cast<std::ptrdiff_t>(count));
-  return std::clamp(set.poll_service_times * *middle, set.poll_min_ms, std::max(set.poll_min_ms, poll_interval_max_ms));
+  return std::clamp(set.poll_service_times * *middle, set.poll_min_ms,
+                    std::max(set.poll_min_ms, poll_interval_max_ms));
 }
 
 DeviceStatus device_status(const state& of, const device_state& device, std::int64_t now_ms) {
@@ -335,8 +362,9 @@ DeviceStatus device_status(const state& of, const device_state& device, std::int
   row.set_name(device.spec.name());
   std::string reason = why_not_armed(of, device, now_ms);
   row.set_armed(reason.empty());
-  const bool fresh = device.read_at_ms.has_value() &&
-                     now_ms - *device.read_at_ms <= limits_of(*of.record).stale_polls * poll_interval_ms(of, device);
+  const bool fresh =
+      device.read_at_ms.has_value() &&
+      now_ms - *device.read_at_ms <= limits_of(*of.record).stale_polls * poll_interval_ms(of, device);
   for (const std::string& name : device.spec.detectors()) {
     const reading seen = reading_of(device, name);
     DetectorReading* shown = row.add_detectors();
@@ -344,7 +372,8 @@ DeviceStatus device_status(const state& of, const device_state& device, std::int
     shown->set_verdict(fresh ? seen.seen : DetectorReading::UNKNOWN);
     shown->set_detail(fresh ? seen.detail : "stale");
   }
-  if (device.read_at_ms.has_value()) row.set_age_ms(static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ms - *device.read_at_ms)));
+  if (device.read_at_ms.has_value())
+    row.set_age_ms(static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ms - *device.read_at_ms)));
   row.set_latched(of.latches.count(device.spec.name()) != 0);
   row.set_blind(is_blind(device, now_ms));
   row.set_blind_left_ms(row.blind() ? static_cast<std::uint64_t>(device.blind_until_ms - now_ms) : 0);

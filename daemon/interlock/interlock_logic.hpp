@@ -1,8 +1,9 @@
-// What the interlock decides: which devices are armed, when a leak latches, when the gate on host power is open, which record it
-// takes. step() is pure: no I/O, no clock. Times are milliseconds of one monotonic clock.
+// What the interlock decides: which devices are armed, when a leak latches, when the gate on host power is
+// open, which record it takes. step() is pure: no I/O, no clock. Times are milliseconds of one monotonic
+// clock.
 //
-// This version is a gate only. A leak that is seen latches and closes the gate; there is no effect that commands a device, so
-// nothing here can be mistaken for a trip.
+// This version is a gate only. A leak that is seen latches and closes the gate; there is no effect that
+// commands a device, so nothing here can be mistaken for a trip.
 #pragma once
 
 #include <absl/status/status.h>
@@ -33,33 +34,36 @@ struct reading {
 
 struct device_state {
   ArmedDevice spec;
-  bool online = false;                      // pinned connection and a session of the trip account
+  bool online = false;                        // pinned connection and a session of the trip account
   std::string trouble = "not connected yet";  // why the last attempt or poll failed; empty after a whole poll
-  std::map<std::string, reading> readings;  // of the last poll that answered
-  std::optional<std::int64_t> read_at_ms;   // end of that poll
+  std::map<std::string, reading> readings;    // of the last poll that answered
+  std::optional<std::int64_t> read_at_ms;     // end of that poll
   std::array<std::int64_t, 9> poll_times_ms{};  // of the last polls, for the median
   std::size_t polls = 0;
   std::int64_t blind_since_ms = 0;
-  std::int64_t blind_until_ms = 0;          // 0: no window; a window that is extended still ends 10 minutes after its start
+  std::int64_t blind_until_ms =
+      0;  // 0: no window; a window that is extended still ends 10 minutes after its start
 };
 
 struct state {
   std::string rack;
   std::optional<ArmingRecord> record;
   std::string record_trouble = "no arming record yet";
-  bool record_unreadable = false;           // one lies on disk that could not be opened: busbard's word alone replaces it not
+  bool record_unreadable =
+      false;  // one lies on disk that could not be opened: busbard's word alone replaces it not
   std::map<std::string, device_state> devices;
-  std::map<std::string, Latch> latches;     // open ones by device: one leak, one latch
+  std::map<std::string, Latch> latches;  // open ones by device: one leak, one latch
   std::uint64_t last_latch_number = 0;
-  std::string latch_file_trouble;           // not empty: what was latched before is not known, all gates stay closed
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::string>> resets;  // being written: number -> request, device
+  std::string latch_file_trouble;  // not empty: what was latched before is not known, all gates stay closed
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::string>>
+      resets;  // being written: number -> request, device
 };
 
 // Events.
 struct loaded {  // at the start: what the disk held
   std::optional<ArmingRecord> record;
-  std::string record_trouble;               // not empty: a record lies there but cannot be trusted
-  std::vector<Latch> latches;               // all that could be read, in order of number
+  std::string record_trouble;  // not empty: a record lies there but cannot be trusted
+  std::vector<Latch> latches;  // all that could be read, in order of number
   std::string latch_file_trouble;
 };
 struct record_offered {
@@ -68,39 +72,67 @@ struct record_offered {
   bool operator_socket = false;
   std::string reason;
 };
-struct record_stored {                      // answer to store_record
+struct record_stored {  // answer to store_record
   std::uint64_t request = 0;
   ArmingRecord record;
   absl::Status status;
 };
-struct device_online { std::string device; };
-struct device_lost { std::string device; std::string why; };
+struct device_online {
+  std::string device;
+};
+struct device_lost {
+  std::string device;
+  std::string why;
+};
 struct detectors_read {
   std::string device;
   std::map<std::string, reading> readings;  // by short name; a needed one that is absent is unknown
   std::int64_t took_ms = 0;
 };
-struct poll_failed { std::string device; std::string why; };
-struct blind_asked { std::uint64_t request = 0; std::string device; std::int64_t length_ms = 0; };
+struct poll_failed {
+  std::string device;
+  std::string why;
+};
+struct blind_asked {
+  std::uint64_t request = 0;
+  std::string device;
+  std::int64_t length_ms = 0;
+};
 struct reset_asked {
   std::uint64_t request = 0;
-  std::string device;                       // "*": acknowledge a damaged latch file
+  std::string device;  // "*": acknowledge a damaged latch file
   std::string reason;
   std::string principal;
   std::int64_t wall_ns = 0;
 };
-struct latch_written { std::uint64_t number = 0; absl::Status status; };
+struct latch_written {
+  std::uint64_t number = 0;
+  absl::Status status;
+};
 
-using event = std::variant<loaded, record_offered, record_stored, device_online, device_lost, detectors_read, poll_failed,
-                           blind_asked, reset_asked, latch_written>;
+using event = std::variant<loaded, record_offered, record_stored, device_online, device_lost, detectors_read,
+                           poll_failed, blind_asked, reset_asked, latch_written>;
 
-// Effects, run in order. Disk writes are synchronous; their results come back as events before the next event is fed.
-struct store_record { std::uint64_t request = 0; ArmingRecord record; };
-struct follow_devices {};                   // connections shall equal the record's devices
-struct write_latch { Latch latch; };        // wall time 0: the runner stamps it
-struct answer { std::uint64_t request = 0; absl::Status status; std::string fault; };
-struct publish {};                          // something a gate depends on changed: a heartbeat now
-struct say { bool alarm = false; std::string text; };
+// Effects, run in order. Disk writes are synchronous; their results come back as events before the next event
+// is fed.
+struct store_record {
+  std::uint64_t request = 0;
+  ArmingRecord record;
+};
+struct follow_devices {};  // connections shall equal the record's devices
+struct write_latch {
+  Latch latch;
+};  // wall time 0: the runner stamps it
+struct answer {
+  std::uint64_t request = 0;
+  absl::Status status;
+  std::string fault;
+};
+struct publish {};  // something a gate depends on changed: a heartbeat now
+struct say {
+  bool alarm = false;
+  std::string text;
+};
 
 using effect = std::variant<store_record, follow_devices, write_latch, answer, publish, say>;
 
@@ -109,7 +141,8 @@ using effect = std::variant<store_record, follow_devices, write_latch, answer, p
 // max(poll_min, poll_service_times x the median of the last poll times).
 std::int64_t poll_interval_ms(const state& of, const device_state& device);
 
-// A device's row and the whole heartbeat, as they stand at now_ms. Freshness is judged here, so silence alone disarms.
+// A device's row and the whole heartbeat, as they stand at now_ms. Freshness is judged here, so silence alone
+// disarms.
 DeviceStatus device_status(const state& of, const device_state& device, std::int64_t now_ms);
 void fill_status(const state& of, std::int64_t now_ms, Status* status);
 

@@ -36,7 +36,8 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
 std::uint32_t crc32(std::string_view bytes) {
   static constexpr auto table = make_crc_table();
   std::uint32_t value = 0xFFFFFFFFU;
-  for (const char byte : bytes) value = table[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8U);
+  for (const char byte : bytes)
+    value = table[(value ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (value >> 8U);
   return value ^ 0xFFFFFFFFU;
 }
 
@@ -99,12 +100,14 @@ absl::StatusOr<std::optional<Latch>> decode_latch(std::string_view record) {
   if (record.find_first_not_of('\0') == std::string_view::npos) return std::nullopt;
   field_reader head(record.substr(mark.size()));
   const std::string_view body = record.substr(mark.size() + 4);
-  if (record.substr(0, mark.size()) != mark || head.number(4) != crc32(body)) return absl::DataLossError("record does not check");
+  if (record.substr(0, mark.size()) != mark || head.number(4) != crc32(body))
+    return absl::DataLossError("record does not check");
   field_reader fields(body);
   Latch line;
   line.set_number(fields.number(8));
   const auto kind = static_cast<int>(fields.number(4));
-  if (line.number() == 0 || (kind != Latch::LEAK_SEEN && kind != Latch::RESET)) return absl::DataLossError("record of unknown kind");
+  if (line.number() == 0 || (kind != Latch::LEAK_SEEN && kind != Latch::RESET))
+    return absl::DataLossError("record of unknown kind");
   line.set_kind(static_cast<Latch::Kind>(kind));
   line.set_wall_time_ns(static_cast<std::int64_t>(fields.number(8)));
   line.set_device(fields.text(device_size));
@@ -141,7 +144,8 @@ absl::Status latch_file::read_all() {
   next_ = 0;
   std::string record(latch_record_size, '\0');
   for (std::size_t index = 0; index < latch_records_max; ++index) {
-    const ssize_t got = ::pread(fd_, record.data(), record.size(), static_cast<off_t>(index * latch_record_size));
+    const ssize_t got =
+        ::pread(fd_, record.data(), record.size(), static_cast<off_t>(index * latch_record_size));
     if (got < 0) return failed("cannot read", path_);
     const auto line = decode_latch(std::string_view(record.data(), static_cast<std::size_t>(got)));
     if (!line.ok()) {
@@ -160,7 +164,8 @@ absl::Status latch_file::read_all() {
 absl::Status latch_file::write_at(std::size_t index, const Latch& line) const {
   if (fd_ < 0) return absl::UnavailableError("the latch file is not open");
   const std::string record = encode_latch(line);
-  const ssize_t written = ::pwrite(fd_, record.data(), record.size(), static_cast<off_t>(index * latch_record_size));
+  const ssize_t written =
+      ::pwrite(fd_, record.data(), record.size(), static_cast<off_t>(index * latch_record_size));
   if (written != static_cast<ssize_t>(record.size())) return failed("cannot write", path_);
   if (::fdatasync(fd_) != 0) return failed("cannot sync", path_);
   return absl::OkStatus();
@@ -170,7 +175,8 @@ absl::Status latch_file::append(const Latch& line) {
   const bool acknowledges = line.kind() == Latch::RESET && line.device() == "*";
   if (next_ >= latch_records_max) {
     // Damaged records are dropped only by the person who acknowledges them.
-    if (!damage_.empty() && !acknowledges) return absl::DataLossError("the latch file is full and damaged: " + damage_);
+    if (!damage_.empty() && !acknowledges)
+      return absl::DataLossError("the latch file is full and damaged: " + damage_);
     if (absl::Status status = compact(); !status.ok()) return status;
   }
   if (absl::Status status = write_at(next_, line); !status.ok()) return status;

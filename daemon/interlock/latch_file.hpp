@@ -1,8 +1,10 @@
-// The interlock's memory of leaks: a preallocated file of numbered records of 512 bytes, each with its CRC, synced one by one. Its
-// blocks exist before a leak does, so a full disk does not lose one. busbard imports records by number.
+// The interlock's memory of leaks: a preallocated file of numbered records of 512 bytes, each with its CRC,
+// synced one by one. Its blocks exist before a leak does, so a full disk does not lose one. busbard imports
+// records by number.
 //
-// Record: "BBLT" | crc32 of all after it | number u64 | kind u32 | wall ns i64 | device 32 | detector 64 | principal 64 |
-// detail 128, texts zero-terminated, integers little-endian, the rest zero. An unused record is all zero.
+// Record: "BBLT" | crc32 of all after it | number u64 | kind u32 | wall ns i64 | device 32 | detector 64 |
+// principal 64 | detail 128, texts zero-terminated, integers little-endian, the rest zero. An unused record
+// is all zero.
 #pragma once
 
 #include <absl/status/status.h>
@@ -33,15 +35,16 @@ class latch_file {
   latch_file(const latch_file&) = delete;
   latch_file& operator=(const latch_file&) = delete;
 
-  // Opens or creates. damage() tells of records that did not check and that no later RESET of "*" acknowledged: what they held is
-  // not known, so the caller keeps every gate closed. An error means that there is no file to write to.
+  // Opens or creates. damage() tells of records that did not check and that no later RESET of "*"
+  // acknowledged: what they held is not known, so the caller keeps every gate closed. An error means that
+  // there is no file to write to.
   absl::Status open(const std::string& path);
 
   const std::vector<Latch>& lines() const { return lines_; }
   const std::string& damage() const { return damage_; }
 
-  // Durable when it returns OK. Writing a number a second time (an earlier try failed) uses the same place. When the file is full
-  // it is first replaced by one that holds only the open latches and the last 64 lines.
+  // Durable when it returns OK. Writing a number a second time (an earlier try failed) uses the same place.
+  // When the file is full it is first replaced by one that holds only the open latches and the last 64 lines.
   absl::Status append(const Latch& line);
 
  private:

@@ -21,14 +21,18 @@ constexpr int exit_usage = 2;
 constexpr int exit_precondition = 5;
 
 constexpr std::string_view usage =
-    "usage: busbar-interlock --instance r01 --key-file F [--run-dir DIR] [--state-dir DIR] [--busbard-uid UID]\n"
+    "usage: busbar-interlock --instance r01 --key-file F [--run-dir DIR] [--state-dir DIR] [--busbard-uid "
+    "UID]\n"
     "       busbar-interlock key new PATH\n"
     "\n"
-    "Sockets:  DIR/<instance>/interlock.sock (busbard), DIR/<instance>/operator.sock (uid 0, group busbar-safety)\n"
+    "Sockets:  DIR/<instance>/interlock.sock (busbard), DIR/<instance>/operator.sock (uid 0, group "
+    "busbar-safety)\n"
     "State:    DIR/<instance>/interlock/ (record.sealed, latches.bin, sessions)\n"
-    "Defaults: --run-dir $BUSBAR_RUN_DIR or /run/busbar, --state-dir /var/lib/busbar, --busbard-uid the own uid\n"
+    "Defaults: --run-dir $BUSBAR_RUN_DIR or /run/busbar, --state-dir /var/lib/busbar, --busbard-uid the own "
+    "uid\n"
     "\n"
-    "Gate only: this version watches leak detectors, latches leaks and closes the gate on host power. It does not trip.\n";
+    "Gate only: this version watches leak detectors, latches leaks and closes the gate on host power. It "
+    "does not trip.\n";
 
 int say_usage() {
   std::fputs(usage.data(), stderr);
@@ -48,23 +52,33 @@ bool is_instance(std::string_view name) {
 }
 
 bool parse(int argc, char** argv, busbar::interlock::service_config* config) {
-  static const option options[] = {{"instance", required_argument, nullptr, 'i'},  {"run-dir", required_argument, nullptr, 'r'},
-                                   {"state-dir", required_argument, nullptr, 's'}, {"key-file", required_argument, nullptr, 'k'},
-                                   {"busbard-uid", required_argument, nullptr, 'b'}, {nullptr, 0, nullptr, 0}};
+  static const option options[] = {
+      {"instance", required_argument, nullptr, 'i'},    {"run-dir", required_argument, nullptr, 'r'},
+      {"state-dir", required_argument, nullptr, 's'},   {"key-file", required_argument, nullptr, 'k'},
+      {"busbard-uid", required_argument, nullptr, 'b'}, {nullptr, 0, nullptr, 0}};
   int found = 0;
   while ((found = ::getopt_long(argc, argv, "", options, nullptr)) != -1) {
     switch (found) {
-      case 'i': config->instance = optarg; break;
-      case 'r': config->run_dir = optarg; break;
-      case 's': config->state_dir = optarg; break;
-      case 'k': config->key_file = optarg; break;
+      case 'i':
+        config->instance = optarg;
+        break;
+      case 'r':
+        config->run_dir = optarg;
+        break;
+      case 's':
+        config->state_dir = optarg;
+        break;
+      case 'k':
+        config->key_file = optarg;
+        break;
       case 'b': {
         char* end = nullptr;
         config->busbard_uid = static_cast<uid_t>(std::strtoul(optarg, &end, 10));
         if (*optarg < '0' || *optarg > '9' || *end != '\0') return false;
         break;
       }
-      default: return false;
+      default:
+        return false;
     }
   }
   return optind == argc && is_instance(config->instance) && !config->key_file.empty();

@@ -33,7 +33,8 @@ host_grants ask_host_grants() {
   if (!grants.realtime) grants.detail = fmt::format("SCHED_FIFO refused: {}", std::strerror(errno));
   // With a finite limit a later allocation would fail instead of being paged: worse than not locking.
   rlimit limit{};
-  const bool unlimited = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || ::geteuid() == 0);
+  const bool unlimited =
+      ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || ::geteuid() == 0);
   grants.memory_locked = unlimited && ::mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
   if (!grants.memory_locked) {
     if (!grants.detail.empty()) grants.detail += "; ";
@@ -43,12 +44,22 @@ host_grants ask_host_grants() {
   return grants;
 }
 
-void notify_ready(const std::string& text) { ::sd_notify(0, ("READY=1\nSTATUS=" + text).c_str()); }
-void notify_stopping() { ::sd_notify(0, "STOPPING=1"); }
-void notify_alive() { ::sd_notify(0, "WATCHDOG=1"); }
+void notify_ready(const std::string& text) {
+  ::sd_notify(0, ("READY=1\nSTATUS=" + text).c_str());
+}
+void notify_stopping() {
+  ::sd_notify(0, "STOPPING=1");
+}
+void notify_alive() {
+  ::sd_notify(0, "WATCHDOG=1");
+}
 
-std::int64_t monotonic_ms() { return read_clock_ns(CLOCK_MONOTONIC) / 1'000'000; }
-std::int64_t wall_ns() { return read_clock_ns(CLOCK_REALTIME); }
+std::int64_t monotonic_ms() {
+  return read_clock_ns(CLOCK_MONOTONIC) / 1'000'000;
+}
+std::int64_t wall_ns() {
+  return read_clock_ns(CLOCK_REALTIME);
+}
 
 void say_line(const std::string& instance, bool alarm, const std::string& text) {
   static std::uint64_t dropped = 0;  // one thread

@@ -7,9 +7,9 @@
 namespace busbar::interlock {
 
 struct host_grants {
-  bool realtime = false;       // SCHED_FIFO
+  bool realtime = false;  // SCHED_FIFO
   bool memory_locked = false;
-  std::string detail;          // what was refused, and why
+  std::string detail;  // what was refused, and why
 };
 
 // Asks once, at start. Refusal is no error: it is said, and shown in every Status.

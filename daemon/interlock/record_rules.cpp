@@ -9,8 +9,12 @@
 namespace busbar::interlock {
 namespace {
 
-absl::Status invalid(const std::string& text) { return absl::InvalidArgumentError(text); }
-absl::Status refused(const std::string& text) { return absl::FailedPreconditionError(text); }
+absl::Status invalid(const std::string& text) {
+  return absl::InvalidArgumentError(text);
+}
+absl::Status refused(const std::string& text) {
+  return absl::FailedPreconditionError(text);
+}
 
 struct limit_field {
   std::string_view name;
@@ -46,14 +50,18 @@ absl::Status check_device(const ArmedDevice& device, std::string_view rack) {
   if (!is_numeric_address(device.address())) {
     return invalid(fmt::format("{}: address '{}' is not a numeric host:port", name, device.address()));
   }
-  if (!is_pin(device.pin_sha256())) return invalid(fmt::format("{}: the certificate pin is not a SHA-256 in hex", name));
-  if (device.account().empty() || device.password().empty()) return invalid(fmt::format("{}: no account", name));
+  if (!is_pin(device.pin_sha256()))
+    return invalid(fmt::format("{}: the certificate pin is not a SHA-256 in hex", name));
+  if (device.account().empty() || device.password().empty())
+    return invalid(fmt::format("{}: no account", name));
   if (device.detectors().empty() || device.detectors_size() > detectors_max) {
-    return invalid(fmt::format("{}: names {} detectors, 1 to {} are needed", name, device.detectors_size(), detectors_max));
+    return invalid(fmt::format("{}: names {} detectors, 1 to {} are needed", name, device.detectors_size(),
+                               detectors_max));
   }
   std::set<std::string> seen;
   for (const std::string& detector : device.detectors()) {
-    if (detector.empty() || detector.size() > 63) return invalid(fmt::format("{}: detector '{}'", name, detector));
+    if (detector.empty() || detector.size() > 63)
+      return invalid(fmt::format("{}: detector '{}'", name, detector));
     if (!seen.insert(detector).second) return invalid(fmt::format("{}: detector {} twice", name, detector));
   }
   return absl::OkStatus();
@@ -79,14 +87,17 @@ limits limits_of(const ArmingRecord& record) {
 }
 
 absl::Status check_record(const ArmingRecord& record, std::string_view rack) {
-  if (record.rack() != rack) return invalid(fmt::format("the record is for rack '{}', this is {}", record.rack(), rack));
+  if (record.rack() != rack)
+    return invalid(fmt::format("the record is for rack '{}', this is {}", record.rack(), rack));
   if (record.generation() == 0) return invalid("the record has no generation");
   if (record.devices_size() > devices_max) return invalid(fmt::format("more than {} devices", devices_max));
   const limits wanted = limits_of(record);
   for (const limit_field& field : limit_fields) {
-    if (wanted.*field.value >= limits_floor.*field.value && wanted.*field.value <= limits_ceiling.*field.value) continue;
-    return invalid(fmt::format("{} = {} is outside {}..{}", field.name, wanted.*field.value, limits_floor.*field.value,
-                               limits_ceiling.*field.value));
+    if (wanted.*field.value >= limits_floor.*field.value &&
+        wanted.*field.value <= limits_ceiling.*field.value)
+      continue;
+    return invalid(fmt::format("{} = {} is outside {}..{}", field.name, wanted.*field.value,
+                               limits_floor.*field.value, limits_ceiling.*field.value));
   }
   std::set<std::string> names;
   for (const ArmedDevice& device : record.devices()) {
@@ -94,7 +105,8 @@ absl::Status check_record(const ArmingRecord& record, std::string_view rack) {
     if (!names.insert(device.name()).second) return invalid(fmt::format("device {} twice", device.name()));
   }
   for (const std::string& name : record.order()) {
-    if (names.count(name) == 0) return invalid(fmt::format("the order names {}, which is no device of the record", name));
+    if (names.count(name) == 0)
+      return invalid(fmt::format("the order names {}, which is no device of the record", name));
   }
   return absl::OkStatus();
 }
@@ -105,7 +117,8 @@ bool same_record(const ArmingRecord& left, const ArmingRecord& right) {
 
 absl::Status check_generation(const ArmingRecord& held, const ArmingRecord& next) {
   if (next.generation() > held.generation() || same_record(held, next)) return absl::OkStatus();
-  return refused(fmt::format("generation {} does not follow the {} held: no roll-back", next.generation(), held.generation()));
+  return refused(fmt::format("generation {} does not follow the {} held: no roll-back", next.generation(),
+                             held.generation()));
 }
 
 absl::Status check_restricts(const ArmingRecord& held, const ArmingRecord& next) {
@@ -114,16 +127,18 @@ absl::Status check_restricts(const ArmingRecord& held, const ArmingRecord& next)
   const limits wanted = limits_of(next);
   for (const limit_field& field : limit_fields) {
     if (wanted.*field.value <= now.*field.value) continue;
-    return refused(fmt::format("{} would widen from {} to {}: only at the operator's socket", field.name, now.*field.value,
-                               wanted.*field.value));
+    return refused(fmt::format("{} would widen from {} to {}: only at the operator's socket", field.name,
+                               now.*field.value, wanted.*field.value));
   }
   for (const ArmedDevice& device : held.devices()) {
     const ArmedDevice* kept = find_device(next, device.name());
-    if (kept == nullptr) return refused(fmt::format("{} would be removed: only at the operator's socket", device.name()));
+    if (kept == nullptr)
+      return refused(fmt::format("{} would be removed: only at the operator's socket", device.name()));
     for (const std::string& detector : device.detectors()) {
-      if (std::find(kept->detectors().begin(), kept->detectors().end(), detector) != kept->detectors().end()) continue;
-      return refused(
-          fmt::format("detector {} of {} would be removed: only at the operator's socket", detector, device.name()));
+      if (std::find(kept->detectors().begin(), kept->detectors().end(), detector) != kept->detectors().end())
+        continue;
+      return refused(fmt::format("detector {} of {} would be removed: only at the operator's socket",
+                                 detector, device.name()));
     }
   }
   return absl::OkStatus();

@@ -19,7 +19,8 @@ struct limits {
 };
 
 // The bounds no record leaves, not even by an operator: beyond them polling is no protection.
-inline constexpr limits limits_floor{.poll_min_ms = 50, .poll_service_times = 1, .stale_polls = 1, .request_timeout_ms = 100};
+inline constexpr limits limits_floor{
+    .poll_min_ms = 50, .poll_service_times = 1, .stale_polls = 1, .request_timeout_ms = 100};
 inline constexpr limits limits_ceiling{
     .poll_min_ms = 5000, .poll_service_times = 64, .stale_polls = 20, .request_timeout_ms = 30000};
 inline constexpr int devices_max = 64;
@@ -30,9 +31,10 @@ limits limits_of(const ArmingRecord& record);
 // Whole and meant for this rack: INVALID_ARGUMENT with the first thing wrong.
 absl::Status check_record(const ArmingRecord& record, std::string_view rack);
 
-// Whether `next` may replace `held` by busbard's word alone: a newer generation (or the very same record again), every device and
-// detector kept, no limit larger. FAILED_PRECONDITION otherwise. A device's address, pin and account are busbard's to change: they
-// say where the same detectors are read, and a wrong one leaves the tray not armed and its gate closed.
+// Whether `next` may replace `held` by busbard's word alone: a newer generation (or the very same record
+// again), every device and detector kept, no limit larger. FAILED_PRECONDITION otherwise. A device's address,
+// pin and account are busbard's to change: they say where the same detectors are read, and a wrong one leaves
+// the tray not armed and its gate closed.
 absl::Status check_restricts(const ArmingRecord& held, const ArmingRecord& next);
 
 // The roll-back rule alone, which no operator overrides.

@@ -50,14 +50,21 @@ bool write_all(int fd, std::string_view bytes) {
 
 using cipher = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
-cipher make_cipher() { return {EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free}; }
+cipher make_cipher() {
+  return {EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free};
+}
 
-const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
-unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+unsigned char* bytes_of(std::string& text) {
+  return reinterpret_cast<unsigned char*>(text.data());
+}
 
 std::string header_of(std::string_view rack, std::uint64_t generation) {
   std::string header(magic);
-  for (int shift = 56; shift >= 0; shift -= 8) header.push_back(static_cast<char>((generation >> shift) & 0xFFU));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    header.push_back(static_cast<char>((generation >> shift) & 0xFFU));
   header.push_back(static_cast<char>(rack.size()));
   header.append(rack);
   return header;
@@ -99,7 +106,8 @@ std::string folder_of(const std::string& path) {
 
 absl::Status make_key_file(const std::string& path) {
   seal_key key{};
-  if (RAND_bytes(key.data(), static_cast<int>(key.size())) != 1) return absl::InternalError("no random bytes");
+  if (RAND_bytes(key.data(), static_cast<int>(key.size())) != 1)
+    return absl::InternalError("no random bytes");
   const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) {
     if (errno == EEXIST) return absl::AlreadyExistsError(path + " exists; a key is never overwritten");
@@ -117,11 +125,14 @@ absl::StatusOr<seal_key> read_key_file(const std::string& path) {
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) return failed("cannot read the key file", path);
   if (!S_ISREG(facts.st_mode) || facts.st_size != 32) {
-    return absl::FailedPreconditionError(path + " is not a file of 32 bytes (busbar-interlock key new PATH makes one)");
+    return absl::FailedPreconditionError(
+        path + " is not a file of 32 bytes (busbar-interlock key new PATH makes one)");
   }
-  if ((facts.st_mode & 0077U) != 0) return absl::FailedPreconditionError(path + " can be touched by others than its owner: chmod 0600");
+  if ((facts.st_mode & 0077U) != 0)
+    return absl::FailedPreconditionError(path + " can be touched by others than its owner: chmod 0600");
   seal_key key{};
-  if (::read(file.get(), key.data(), key.size()) != static_cast<ssize_t>(key.size())) return failed("cannot read", path);
+  if (::read(file.get(), key.data(), key.size()) != static_cast<ssize_t>(key.size()))
+    return failed("cannot read", path);
   return key;
 }
 
@@ -134,30 +145,34 @@ absl::StatusOr<std::string> seal_record(const seal_key& key, const ArmingRecord&
   std::string body(plain.size(), '\0');
   const cipher context = make_cipher();
   int length = 0;
-  const bool sealed = RAND_bytes(bytes_of(nonce), static_cast<int>(nonce_size)) == 1 &&
-                      EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), bytes_of(nonce)) == 1 &&
-                      EVP_EncryptUpdate(context.get(), nullptr, &length, bytes_of(std::string_view(header)),
-                                        static_cast<int>(header.size())) == 1 &&
-                      EVP_EncryptUpdate(context.get(), bytes_of(body), &length, bytes_of(std::string_view(plain)),
-                                        static_cast<int>(plain.size())) == 1 &&
-                      EVP_EncryptFinal_ex(context.get(), bytes_of(body) + length, &length) == 1 &&
-                      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, tag_size, tag.data()) == 1;
+  const bool sealed =
+      RAND_bytes(bytes_of(nonce), static_cast<int>(nonce_size)) == 1 &&
+      EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), bytes_of(nonce)) == 1 &&
+      EVP_EncryptUpdate(context.get(), nullptr, &length, bytes_of(std::string_view(header)),
+                        static_cast<int>(header.size())) == 1 &&
+      EVP_EncryptUpdate(context.get(), bytes_of(body), &length, bytes_of(std::string_view(plain)),
+                        static_cast<int>(plain.size())) == 1 &&
+      EVP_EncryptFinal_ex(context.get(), bytes_of(body) + length, &length) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, tag_size, tag.data()) == 1;
   OPENSSL_cleanse(plain.data(), plain.size());
   if (!sealed) return absl::InternalError("AES-256-GCM failed");
   return header + nonce + tag + body;
 }
 
-absl::StatusOr<ArmingRecord> open_record(const seal_key& key, std::string_view sealed, std::string_view rack) {
+absl::StatusOr<ArmingRecord> open_record(const seal_key& key, std::string_view sealed,
+                                         std::string_view rack) {
   const std::optional<sealed_parts> parts = cut(sealed);
   if (!parts.has_value()) return absl::DataLossError("the sealed record is damaged");
   if (parts->rack != rack) {
-    return absl::FailedPreconditionError(fmt::format("the sealed record is of rack {}, this is {}", parts->rack, rack));
+    return absl::FailedPreconditionError(
+        fmt::format("the sealed record is of rack {}, this is {}", parts->rack, rack));
   }
   std::string plain(parts->body.size(), '\0');
   std::string tag(parts->tag);
   const cipher context = make_cipher();
   int length = 0;
-  const bool opened = EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(), bytes_of(parts->nonce)) == 1 &&
+  const bool opened = EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.data(),
+                                         bytes_of(parts->nonce)) == 1 &&
                       EVP_DecryptUpdate(context.get(), nullptr, &length, bytes_of(parts->header),
                                         static_cast<int>(parts->header.size())) == 1 &&
                       EVP_DecryptUpdate(context.get(), bytes_of(plain), &length, bytes_of(parts->body),
@@ -177,7 +192,8 @@ absl::StatusOr<ArmingRecord> open_record(const seal_key& key, std::string_view s
 absl::Status replace_file(const std::string& path, std::string_view content) {
   const std::string beside = path + ".new";
   {
-    const descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const descriptor file(
+        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (file.get() < 0) return failed("cannot create", beside);
     if (!write_all(file.get(), content) || ::fsync(file.get()) != 0) return failed("cannot write", beside);
   }

@@ -56,8 +56,10 @@ absl::Status service::open() {
   key_ = *key;
   OPENSSL_cleanse(key->data(), key->size());
   const std::string run_folder = config_.run_dir + "/" + config_.instance;
-  if (absl::Status status = make_folder(folder_, std::filesystem::perms::owner_all); !status.ok()) return status;
-  if (absl::Status status = make_folder(run_folder, std::filesystem::perms::unknown); !status.ok()) return status;
+  if (absl::Status status = make_folder(folder_, std::filesystem::perms::owner_all); !status.ok())
+    return status;
+  if (absl::Status status = make_folder(run_folder, std::filesystem::perms::unknown); !status.ok())
+    return status;
   if (absl::Status status = lock_state_folder(); !status.ok()) return status;
   sockets_ = std::make_unique<socket_server>(
       config_.busbard_uid, safety_gid(),
@@ -71,15 +73,17 @@ absl::Status service::open() {
         return found == state_.devices.end() ? limits{}.poll_min_ms : poll_interval_ms(state_, found->second);
       });
   load_sessions();
-  if (absl::Status status = sockets_->listen(run_folder + "/interlock.sock", run_folder + "/operator.sock"); !status.ok()) {
+  if (absl::Status status = sockets_->listen(run_folder + "/interlock.sock", run_folder + "/operator.sock");
+      !status.ok()) {
     return status;
   }
   grants_ = ask_host_grants();
   warning_ = warn_of_shared_user();
   say_line(config_.instance, false, "gate only: this version does not trip");
-  say_line(config_.instance, false,
-           fmt::format("real-time priority: {}, memory locked: {}{}{}", grants_.realtime ? "yes" : "no",
-                       grants_.memory_locked ? "yes" : "no", grants_.detail.empty() ? "" : ": ", grants_.detail));
+  say_line(
+      config_.instance, false,
+      fmt::format("real-time priority: {}, memory locked: {}{}{}", grants_.realtime ? "yes" : "no",
+                  grants_.memory_locked ? "yes" : "no", grants_.detail.empty() ? "" : ": ", grants_.detail));
   if (!warning_.empty()) say_line(config_.instance, true, warning_);
   feed(load());
   return absl::OkStatus();
@@ -116,8 +120,8 @@ loaded service::load() {
   return result;
 }
 
-// One "device uri" a line: the sessions that a killed process left behind are deleted by the next, or they would pile up to the
-// device's limit.
+// One "device uri" a line: the sessions that a killed process left behind are deleted by the next, or they
+// would pile up to the device's limit.
 void service::load_sessions() {
   const auto content = read_file(folder_ + "/sessions");
   if (!content.ok()) return;
@@ -141,7 +145,8 @@ void service::save_sessions() {
 
 std::string service::warn_of_shared_user() const {
   if (::geteuid() != config_.busbard_uid) return {};
-  return fmt::format("one user ({}) runs busbard and the interlock: they are not protected from each other", ::geteuid());
+  return fmt::format("one user ({}) runs busbard and the interlock: they are not protected from each other",
+                     ::geteuid());
 }
 
 absl::Status service::run() {
@@ -171,6 +176,7 @@ absl::Status service::run() {
       sockets_->turn();
       break;
     }
+    if (sockets_->take_newcomer()) send_heartbeat();
   }
   ::close(signal_fd);
   notify_stopping();
@@ -185,7 +191,8 @@ void service::feed(const event& what) {
 void service::run_effect(const effect& what) {
   if (const auto* store = std::get_if<store_record>(&what)) {
     const auto sealed = seal_record(key_, store->record);
-    const absl::Status status = sealed.ok() ? replace_file(folder_ + "/record.sealed", *sealed) : sealed.status();
+    const absl::Status status =
+        sealed.ok() ? replace_file(folder_ + "/record.sealed", *sealed) : sealed.status();
     feed(record_stored{store->request, store->record, status});
   } else if (std::get_if<follow_devices>(&what) != nullptr) {
     io_->follow(state_.record.has_value() ? &*state_.record : nullptr);
@@ -193,8 +200,9 @@ void service::run_effect(const effect& what) {
     Latch line = write->latch;
     if (line.wall_time_ns() == 0) line.set_wall_time_ns(wall_ns());
     line.set_durable(true);
-    const absl::Status status =
-        latches_open_ ? latches_.append(line) : absl::UnavailableError("the latch file could not be opened at start");
+    const absl::Status status = latches_open_
+                                    ? latches_.append(line)
+                                    : absl::UnavailableError("the latch file could not be opened at start");
     feed(latch_written{line.number(), status});
   } else if (const auto* reply = std::get_if<answer>(&what)) {
     Answer message;
@@ -209,15 +217,21 @@ void service::run_effect(const effect& what) {
   }
 }
 
-void service::on_request(std::uint64_t ticket, bool operator_socket, const peer& who, const Request& request) {
-  const auto refuse = [this, ticket](absl::Status status) { run_effect(answer{ticket, std::move(status), {}}); };
+void service::on_request(std::uint64_t ticket, bool operator_socket, const peer& who,
+                         const Request& request) {
+  const auto refuse = [this, ticket](absl::Status status) {
+    run_effect(answer{ticket, std::move(status), {}});
+  };
   switch (request.body_case()) {
     case Request::kArm:
-      if (operator_socket) return refuse(absl::PermissionDeniedError("an operator hands a record over with Widen, and a reason"));
+      if (operator_socket)
+        return refuse(
+            absl::PermissionDeniedError("an operator hands a record over with Widen, and a reason"));
       return feed(record_offered{ticket, request.arm().record(), false, {}});
     case Request::kBlindWindow:
-      return feed(blind_asked{ticket, request.blind_window().device(),
-                              static_cast<std::int64_t>(std::min<std::uint64_t>(request.blind_window().length_ms(), INT32_MAX))});
+      return feed(blind_asked{
+          ticket, request.blind_window().device(),
+          static_cast<std::int64_t>(std::min<std::uint64_t>(request.blind_window().length_ms(), INT32_MAX))});
     case Request::kReadLatches: {
       Answer message;
       for (const Latch& line : latches_.lines()) {
@@ -226,12 +240,17 @@ void service::on_request(std::uint64_t ticket, bool operator_socket, const peer&
       return sockets_->reply(ticket, std::move(message));
     }
     case Request::kReset:
-      if (!operator_socket) return refuse(absl::PermissionDeniedError("a latch is reset at the operator's socket, by a person"));
-      return feed(reset_asked{ticket, request.reset().device(), request.reset().reason(), fmt::format("uid {}", who.uid), wall_ns()});
+      if (!operator_socket)
+        return refuse(absl::PermissionDeniedError("a latch is reset at the operator's socket, by a person"));
+      return feed(reset_asked{ticket, request.reset().device(), request.reset().reason(),
+                              fmt::format("uid {}", who.uid), wall_ns()});
     case Request::kWiden:
-      if (!operator_socket) return refuse(absl::PermissionDeniedError("a record is widened at the operator's socket, by a person"));
+      if (!operator_socket)
+        return refuse(
+            absl::PermissionDeniedError("a record is widened at the operator's socket, by a person"));
       return feed(record_offered{ticket, request.widen().record(), true, request.widen().reason()});
-    case Request::BODY_NOT_SET: break;
+    case Request::BODY_NOT_SET:
+      break;
   }
   refuse(absl::UnimplementedError("a request this version does not know"));
 }

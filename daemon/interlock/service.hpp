@@ -1,4 +1,5 @@
-// The program: one thread, one loop over devices, sockets and the stop signal. Feeds events into step() and runs its effects.
+// The program: one thread, one loop over devices, sockets and the stop signal. Feeds events into step() and
+// runs its effects.
 #pragma once
 
 #include <absl/status/status.h>

@@ -14,7 +14,7 @@
 namespace busbar::interlock {
 namespace {
 
-constexpr std::size_t clients_max = 16;           // of each socket
+constexpr std::size_t clients_max = 16;            // of each socket
 constexpr std::size_t output_max = 2 * frame_max;  // a client that lets so much lie is dropped
 constexpr std::size_t groups_max = 256;
 
@@ -40,7 +40,8 @@ peer peer_of(int fd) {
 absl::Status listen_at(const std::string& path, int* listener) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return absl::InvalidArgumentError(path + " is too long for a Unix socket");
+  if (path.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(path + " is too long for a Unix socket");
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return absl::UnavailableError(std::strerror(errno));
@@ -58,11 +59,14 @@ absl::Status listen_at(const std::string& path, int* listener) {
 
 }  // namespace
 
-bool admits_busbard(const peer& who, uid_t busbard) { return who.uid == 0 || who.uid == busbard; }
+bool admits_busbard(const peer& who, uid_t busbard) {
+  return who.uid == 0 || who.uid == busbard;
+}
 
 bool admits_operator(const peer& who, uid_t busbard, gid_t safety) {
   if (who.uid == 0) return true;
-  if (who.uid == busbard || who.uid == static_cast<uid_t>(-1) || safety == static_cast<gid_t>(-1)) return false;
+  if (who.uid == busbard || who.uid == static_cast<uid_t>(-1) || safety == static_cast<gid_t>(-1))
+    return false;
   return who.gid == safety || std::find(who.groups.begin(), who.groups.end(), safety) != who.groups.end();
 }
 
@@ -111,7 +115,8 @@ void socket_server::accept_from(int listener, bool operator_socket) {
       return each.second.operator_socket == operator_socket;
     });
     peer who = peer_of(fd);
-    const bool admitted = operator_socket ? admits_operator(who, busbard_, safety_) : admits_busbard(who, busbard_);
+    const bool admitted =
+        operator_socket ? admits_operator(who, busbard_, safety_) : admits_busbard(who, busbard_);
     if (!admitted || static_cast<std::size_t>(present) >= clients_max) {
       ::close(fd);
       continue;
@@ -119,6 +124,7 @@ void socket_server::accept_from(int listener, bool operator_socket) {
     client& made = clients_[fd];
     made.operator_socket = operator_socket;
     made.who = std::move(who);
+    newcomer_ = true;
   }
 }
 

@@ -1,5 +1,6 @@
-// The interlock's two Unix sockets. Who connects is decided by SO_PEERCRED, not by the file's mode. Everything is bounded: 16
-// clients a socket, one frame of input each, one unsent heartbeat each; a client that does not read misses heartbeats, then goes.
+// The interlock's two Unix sockets. Who connects is decided by SO_PEERCRED, not by the file's mode.
+// Everything is bounded: 16 clients a socket, one frame of input each, one unsent heartbeat each; a client
+// that does not read misses heartbeats, then goes.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/rack/interlock_wire.hpp"
@@ -24,12 +26,14 @@ struct peer {
 };
 
 // Pure rules of admission.
-bool admits_busbard(const peer& who, uid_t busbard);                 // root and busbard's own user
-bool admits_operator(const peer& who, uid_t busbard, gid_t safety);  // root and group busbar-safety, never busbard's own user
+bool admits_busbard(const peer& who, uid_t busbard);  // root and busbard's own user
+bool admits_operator(const peer& who, uid_t busbard,
+                     gid_t safety);  // root and group busbar-safety, never busbard's own user
 
 class socket_server {
  public:
-  using handler = std::function<void(std::uint64_t ticket, bool operator_socket, const peer& who, const Request& request)>;
+  using handler = std::function<void(std::uint64_t ticket, bool operator_socket, const peer& who,
+                                     const Request& request)>;
 
   socket_server(uid_t busbard, gid_t safety, handler on_request);
   ~socket_server();
@@ -41,6 +45,9 @@ class socket_server {
   void add_to(std::vector<pollfd>* fds) const;
   // Accepts, reads, writes what is ready; calls the handler for each whole request.
   void turn();
+
+  // Whether somebody connected since the last call: a newcomer gets its first heartbeat at once.
+  bool take_newcomer() { return std::exchange(newcomer_, false); }
 
   // Answers the request a ticket stands for; a client that has gone is no error.
   void reply(std::uint64_t ticket, Answer answer);
@@ -74,6 +81,7 @@ class socket_server {
   std::map<int, client> clients_;
   std::map<std::uint64_t, ticket_entry> tickets_;
   std::uint64_t last_ticket_ = 0;
+  bool newcomer_ = false;
 };
 
 }  // namespace busbar::interlock

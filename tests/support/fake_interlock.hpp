@@ -1,5 +1,5 @@
-// An interlock for deterministic tests: no thread, no clock, answers inline. It behaves (a record accepted arms its devices with
-// every detector dry) until a test says otherwise; each change is a heartbeat.
+// An interlock for deterministic tests: no thread, no clock, answers inline. It behaves (a record accepted
+// arms its devices with every detector dry) until a test says otherwise; each change is a heartbeat.
 #pragma once
 
 #include <algorithm>
@@ -122,9 +122,9 @@ class fake_interlock final : public rack::interlock_port {
 
  private:
   static bool dry(const interlock::DeviceStatus& row) {
-    return !row.detectors().empty() && std::all_of(row.detectors().begin(), row.detectors().end(), [](const auto& each) {
-      return each.verdict() == interlock::DetectorReading::DRY;
-    });
+    return !row.detectors().empty() &&
+           std::all_of(row.detectors().begin(), row.detectors().end(),
+                       [](const auto& each) { return each.verdict() == interlock::DetectorReading::DRY; });
   }
 
   interlock::DeviceStatus* find(const std::string& device) {
@@ -138,7 +138,8 @@ class fake_interlock final : public rack::interlock_port {
     auto old = status_.devices();
     status_.clear_devices();
     for (const interlock::ArmedDevice& device : record.devices()) {
-      const auto known = std::find_if(old.begin(), old.end(), [&](const auto& each) { return each.name() == device.name(); });
+      const auto known = std::find_if(old.begin(), old.end(),
+                                      [&](const auto& each) { return each.name() == device.name(); });
       interlock::DeviceStatus* row = status_.add_devices();
       if (known != old.end()) *row = *known;
       row->set_name(device.name());
@@ -161,7 +162,10 @@ class fake_interlock final : public rack::interlock_port {
       return each.verdict() == interlock::DetectorReading::UNKNOWN;
     });
     row.set_armed(lost == lost_.end() && !row.blind() && !unknown);
-    row.set_reason(lost != lost_.end() ? lost->second : row.blind() ? "blind window" : unknown ? "a detector is unknown" : "");
+    row.set_reason(lost != lost_.end() ? lost->second
+                   : row.blind()       ? "blind window"
+                   : unknown           ? "a detector is unknown"
+                                       : "");
     row.set_gate_open(row.armed() && dry(row) && !row.latched());
   }
 

@@ -58,8 +58,9 @@ bool read_request(SSL* tls, http_request* request) {
   request->path = head.substr(path, head.find(' ', path) - path);
   const auto field = [&head](const std::string& name) {
     const auto at = head.find(name + ": ");
-    return at == std::string::npos ? std::string()
-                                   : head.substr(at + name.size() + 2, head.find("\r\n", at) - at - name.size() - 2);
+    return at == std::string::npos
+               ? std::string()
+               : head.substr(at + name.size() + 2, head.find("\r\n", at) - at - name.size() - 2);
   };
   request->token = field("X-Auth-Token");
   const std::string length = field("Content-Length");
@@ -140,9 +141,11 @@ struct https_tray::impl {
     std::unique_lock guard(mutex);
     changed.wait(guard, [this] { return !stalled; });
     const http_response response = bodies.serve(request);
-    std::string text = fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", response.status,
-                                   response.status == 204 ? 0 : response.body.size());
-    if (!response.token.empty()) text += "X-Auth-Token: " + response.token + "\r\nLocation: " + response.location + "\r\n";
+    std::string text =
+        fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+                    response.status, response.status == 204 ? 0 : response.body.size());
+    if (!response.token.empty())
+      text += "X-Auth-Token: " + response.token + "\r\nLocation: " + response.location + "\r\n";
     return text + "\r\n" + (response.status == 204 ? "" : response.body);
   }
 

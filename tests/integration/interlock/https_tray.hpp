@@ -1,5 +1,5 @@
-// A tray behind real TLS on a loopback port of its own, with a self-signed P-256 certificate. One thread a connection; a request
-// is served under one lock, as a BMC serves one at a time.
+// A tray behind real TLS on a loopback port of its own, with a self-signed P-256 certificate. One thread a
+// connection; a request is served under one lock, as a BMC serves one at a time.
 #pragma once
 
 #include <memory>

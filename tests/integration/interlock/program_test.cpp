@@ -26,8 +26,8 @@ namespace busbar::interlock {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 using test::https_tray;
+using ::testing::HasSubstr;
 
 constexpr auto patience = 60s;  // a bound on hanging, not a measure
 
@@ -76,13 +76,16 @@ class watched_client {
     std::unique_lock guard(mutex_);
     for (;;) {
       const auto seen = heard_;
-      if (wanted(*client_.last())) return true;
+      const auto view = client_.last();
+      if (view->status != nullptr && wanted(*view)) return true;
       if (!changed_.wait_until(guard, deadline, [this, seen] { return heard_ != seen; })) return false;
     }
   }
 
   bool until_gate(const std::string& device, bool open) {
-    return until([&device, open](const rack::interlock_view& view) { return judge_gate(view, device).allowed == open; });
+    return until([&device, open](const rack::interlock_view& view) {
+      return judge_gate(view, device).allowed == open;
+    });
   }
 
   absl::Status arm(const ArmingRecord& record) {
@@ -93,13 +96,16 @@ class watched_client {
 
   absl::Status blind(const std::string& device, std::chrono::milliseconds length) {
     std::promise<absl::Status> answered;
-    client_.announce_blind_window(device, length, [&answered](absl::Status status) { answered.set_value(std::move(status)); });
+    client_.announce_blind_window(
+        device, length, [&answered](absl::Status status) { answered.set_value(std::move(status)); });
     return answered.get_future().get();
   }
 
   std::vector<Latch> latches(std::uint64_t after) {
     std::promise<std::vector<Latch>> answered;
-    client_.read_latches(after, [&answered](const absl::Status&, std::vector<Latch> lines) { answered.set_value(std::move(lines)); });
+    client_.read_latches(after, [&answered](const absl::Status&, std::vector<Latch> lines) {
+      answered.set_value(std::move(lines));
+    });
     return answered.get_future().get();
   }
 
@@ -132,7 +138,8 @@ Answer ask_as_operator(const std::string& path, const Request& request) {
     ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     frame_reader reader;
     char chunk[4096];
-    for (ssize_t got = ::recv(fd, chunk, sizeof(chunk), 0); got > 0; got = ::recv(fd, chunk, sizeof(chunk), 0)) {
+    for (ssize_t got = ::recv(fd, chunk, sizeof(chunk), 0); got > 0;
+         got = ::recv(fd, chunk, sizeof(chunk), 0)) {
       reader.feed({chunk, static_cast<std::size_t>(got)});
       while (auto body = reader.next()) {
         Frame frame;
@@ -164,8 +171,9 @@ class interlock_program : public ::testing::Test {
   ~interlock_program() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<process> start() {
-    return std::make_unique<process>(std::vector<std::string>{INTERLOCK_PROGRAM, "--instance", "r01", "--run-dir", folder_ + "/run",
-                                                              "--state-dir", folder_ + "/state", "--key-file", folder_ + "/key"});
+    return std::make_unique<process>(
+        std::vector<std::string>{INTERLOCK_PROGRAM, "--instance", "r01", "--run-dir", folder_ + "/run",
+                                 "--state-dir", folder_ + "/state", "--key-file", folder_ + "/key"});
   }
   std::string socket(const std::string& name) const { return folder_ + "/run/r01/" + name + ".sock"; }
 
@@ -214,7 +222,8 @@ TEST_F(interlock_program, keeps_a_latch_through_kill_9_until_a_person_resets_it_
 
   // The sealed record arms it again: nobody hands one over.
   ASSERT_TRUE(client.until([&client, before](const rack::interlock_view& view) {
-    return view.status->started_wall_ns() != before && client.row("r01/c01").armed() && client.row("r01/c01").latched();
+    return view.status->started_wall_ns() != before && client.row("r01/c01").armed() &&
+           client.row("r01/c01").latched();
   }));
   EXPECT_EQ((*client).gate("r01/c01").fault, "POWER_LEAK_LATCHED");
   const auto lines = client.latches(0);
@@ -226,7 +235,8 @@ TEST_F(interlock_program, keeps_a_latch_through_kill_9_until_a_person_resets_it_
     const Answer without = ask_as_operator(socket("operator"), reset_of("r01/c01", ""));
     EXPECT_EQ(without.code(), static_cast<int>(absl::StatusCode::kInvalidArgument)) << without.message();
     EXPECT_FALSE((*client).gate("r01/c01").allowed);
-    const Answer with = ask_as_operator(socket("operator"), reset_of("r01/c01", "hose replaced, pressure held"));
+    const Answer with =
+        ask_as_operator(socket("operator"), reset_of("r01/c01", "hose replaced, pressure held"));
     EXPECT_EQ(with.code(), 0) << with.message();
     EXPECT_TRUE(client.until_gate("r01/c01", true)) << client.row("r01/c01").reason();
     ASSERT_EQ(client.latches(1).size(), 1U);
@@ -314,11 +324,14 @@ TEST_F(interlock_program, shows_a_blind_window_and_no_open_gate_in_it) {
 TEST_F(interlock_program, is_told_dead_by_its_client_once_it_is_not_heard) {
   auto running = start();
   watched_client client(socket("interlock"));
-  ASSERT_TRUE(client.until([](const rack::interlock_view& view) { return view.life == rack::interlock_life::alive; }));
+  ASSERT_TRUE(client.until(
+      [](const rack::interlock_view& view) { return view.life == rack::interlock_life::alive; }));
   running->end(SIGKILL);
-  EXPECT_TRUE(client.until([](const rack::interlock_view& view) { return view.life == rack::interlock_life::dead; }));
+  EXPECT_TRUE(
+      client.until([](const rack::interlock_view& view) { return view.life == rack::interlock_life::dead; }));
   running = start();
-  EXPECT_TRUE(client.until([](const rack::interlock_view& view) { return view.life == rack::interlock_life::alive; }));
+  EXPECT_TRUE(client.until(
+      [](const rack::interlock_view& view) { return view.life == rack::interlock_life::alive; }));
 }
 
 TEST_F(interlock_program, runs_once_on_a_state_folder) {

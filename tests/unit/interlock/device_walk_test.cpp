@@ -94,11 +94,13 @@ TEST_F(device_walking, finds_a_detector_that_says_ok_while_its_voltage_is_wet_wi
   EXPECT_TRUE(found);
 }
 
-TEST_F(device_walking, an_answer_that_is_an_error_or_no_json_or_of_another_detector_is_unknown_for_that_detector_alone) {
+TEST_F(device_walking,
+       an_answer_that_is_an_error_or_no_json_or_of_another_detector_is_unknown_for_that_detector_alone) {
   log_in_and_poll();
   tray_.bodies[tray::path("0_ColdPlate")] = "{\"Id\":";
   tray_.bodies[tray::path("0_Manifold")] = tray_.bodies[tray::path("1_Manifold")];
-  tray_.bodies[tray::path("1_ColdPlate")] = R"({"Id":"Chassis_0_LeakDetector_1_ColdPlate","DetectorState":3,"Status":"OK"})";
+  tray_.bodies[tray::path("1_ColdPlate")] =
+      R"({"Id":"Chassis_0_LeakDetector_1_ColdPlate","DetectorState":3,"Status":"OK"})";
   ASSERT_EQ(until_news(), news::poll_done);
   EXPECT_EQ(seen("0_ColdPlate"), DetectorReading::UNKNOWN);
   EXPECT_EQ(seen("0_Manifold"), DetectorReading::UNKNOWN);

@@ -125,7 +125,8 @@ TEST_F(latches_on_disk, reads_back_what_it_wrote) {
   ASSERT_TRUE(second.open(path("latches.bin")).ok());
   EXPECT_EQ(second.damage(), "");
   ASSERT_EQ(second.lines().size(), 2U);
-  EXPECT_EQ(second.lines()[0].SerializeAsString(), make_latch(1, Latch::LEAK_SEEN, "r01/c01").SerializeAsString());
+  EXPECT_EQ(second.lines()[0].SerializeAsString(),
+            make_latch(1, Latch::LEAK_SEEN, "r01/c01").SerializeAsString());
   EXPECT_EQ(second.lines()[1].kind(), Latch::RESET);
 }
 
@@ -143,7 +144,8 @@ TEST_F(latches_on_disk, tells_of_a_damaged_record_and_keeps_the_others) {
   {
     latch_file file;
     ASSERT_TRUE(file.open(path("latches.bin")).ok());
-    for (std::uint64_t n = 1; n <= 3; ++n) ASSERT_TRUE(file.append(make_latch(n, Latch::LEAK_SEEN, "r01/c01")).ok());
+    for (std::uint64_t n = 1; n <= 3; ++n)
+      ASSERT_TRUE(file.append(make_latch(n, Latch::LEAK_SEEN, "r01/c01")).ok());
   }
   spoil(path("latches.bin"), latch_record_size + 40);
   latch_file file;
@@ -181,7 +183,8 @@ TEST_F(latches_on_disk, takes_a_file_that_was_cut_short_as_damaged) {
   ASSERT_TRUE(file.open(path("latches.bin")).ok());
   EXPECT_NE(file.damage(), "");
   EXPECT_EQ(file.lines().size(), 1U);
-  EXPECT_FALSE(file.append(make_latch(2, Latch::LEAK_SEEN, "r01/c02")).ok()) << "only a person drops damaged records";
+  EXPECT_FALSE(file.append(make_latch(2, Latch::LEAK_SEEN, "r01/c02")).ok())
+      << "only a person drops damaged records";
   EXPECT_TRUE(file.append(make_latch(3, Latch::RESET, "*")).ok());
 }
 
@@ -191,7 +194,8 @@ TEST_F(latches_on_disk, forgets_no_open_latch_when_it_is_full) {
   std::uint64_t number = 0;
   ASSERT_TRUE(file.append(make_latch(++number, Latch::LEAK_SEEN, "r01/c18")).ok());
   for (std::size_t i = 0; i < latch_records_max; ++i) {
-    ASSERT_TRUE(file.append(make_latch(++number, i % 2 == 0 ? Latch::LEAK_SEEN : Latch::RESET, "r01/c01")).ok());
+    ASSERT_TRUE(
+        file.append(make_latch(++number, i % 2 == 0 ? Latch::LEAK_SEEN : Latch::RESET, "r01/c01")).ok());
   }
   latch_file again;
   ASSERT_TRUE(again.open(path("latches.bin")).ok());

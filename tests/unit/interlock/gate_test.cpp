@@ -63,7 +63,8 @@ TEST_F(gate, closes_on_a_latch_until_a_person_resets_it_dry) {
 }
 
 TEST_F(gate, is_closed_in_a_blind_window) {
-  fake_.announce_blind_window("r01/c01", std::chrono::minutes(5), [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  fake_.announce_blind_window("r01/c01", std::chrono::minutes(5),
+                              [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
   EXPECT_FALSE(fake_.gate("r01/c01").allowed);
 }
 
@@ -107,7 +108,8 @@ TEST(admission, lets_the_safety_group_reset_but_never_busbard) {
   EXPECT_TRUE(interlock::admits_operator({600, 600, {600, 70}}, 500, 70));
   EXPECT_FALSE(interlock::admits_operator({600, 600, {600}}, 500, 70));
   EXPECT_FALSE(interlock::admits_operator({500, 500, {70}}, 500, 70));
-  EXPECT_FALSE(interlock::admits_operator({600, 600, {600}}, 500, static_cast<gid_t>(-1))) << "no such group on this host";
+  EXPECT_FALSE(interlock::admits_operator({600, 600, {600}}, 500, static_cast<gid_t>(-1)))
+      << "no such group on this host";
 }
 
 }  // namespace

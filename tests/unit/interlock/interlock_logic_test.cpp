@@ -67,9 +67,13 @@ class bench : public ::testing::Test {
     }
   }
 
-  void read(const std::string& device, std::map<std::string, reading> readings) { feed(detectors_read{device, std::move(readings), 20}); }
+  void read(const std::string& device, std::map<std::string, reading> readings) {
+    feed(detectors_read{device, std::move(readings), 20});
+  }
 
-  DeviceStatus row(const std::string& name) const { return device_status(interlock_, interlock_.devices.at(name), now_ms_); }
+  DeviceStatus row(const std::string& name) const {
+    return device_status(interlock_, interlock_.devices.at(name), now_ms_);
+  }
 
   absl::Status reset(const std::string& device, const std::string& reason = "mended the hose") {
     return answer_to(reset_asked{9, device, reason, "uid 0", 1});
@@ -282,7 +286,8 @@ TEST_F(interlock_logic, a_latch_file_that_cannot_be_trusted_closes_every_gate_un
 TEST_F(interlock_logic, takes_no_record_of_an_older_generation_even_from_an_operator) {
   ASSERT_TRUE(answer_to(record_offered{1, make_record(5), false, {}}).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(answer_to(record_offered{2, make_record(4), false, {}})));
-  EXPECT_TRUE(absl::IsFailedPrecondition(answer_to(record_offered{3, make_record(4), true, "I know better"})));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(answer_to(record_offered{3, make_record(4), true, "I know better"})));
   EXPECT_EQ(interlock_.record->generation(), 5U);
 }
 
@@ -318,7 +323,9 @@ TEST_F(interlock_logic, leaves_a_record_it_cannot_read_to_an_operator) {
 
 TEST_F(interlock_logic, keeps_what_it_knows_of_an_unchanged_tray_when_another_is_added) {
   arm();
-  ASSERT_TRUE(answer_to(record_offered{2, make_record(2, {"r01/c01", "r01/c02", "r01/c03", "r01/c04"}), false, {}}).ok());
+  ASSERT_TRUE(
+      answer_to(record_offered{2, make_record(2, {"r01/c01", "r01/c02", "r01/c03", "r01/c04"}), false, {}})
+          .ok());
   EXPECT_TRUE(row("r01/c01").gate_open());
   EXPECT_FALSE(row("r01/c04").gate_open());
 }
@@ -356,7 +363,8 @@ TEST_F(interlock_logic, blinds_at_most_six_trays_and_none_while_a_leak_is_latche
   std::vector<std::string> names;
   for (int i = 1; i <= 8; ++i) names.push_back("r01/c0" + std::to_string(i));
   ASSERT_TRUE(answer_to(record_offered{1, make_record(1, names), false, {}}).ok());
-  for (int i = 0; i < 6; ++i) ASSERT_TRUE(answer_to(blind_asked{2, names[static_cast<std::size_t>(i)], 1000}).ok());
+  for (int i = 0; i < 6; ++i)
+    ASSERT_TRUE(answer_to(blind_asked{2, names[static_cast<std::size_t>(i)], 1000}).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(answer_to(blind_asked{3, names[6], 1000})));
   now_ms_ += 1000;
   read(names[7], all(DetectorReading::LEAK));

@@ -12,7 +12,8 @@ using test::make_record;
 
 TEST(record_rules, takes_a_whole_record_and_one_without_devices) {
   EXPECT_TRUE(check_record(make_record(1), "r01").ok());
-  EXPECT_TRUE(check_record(make_record(1, {}), "r01").ok());  // armed for the rack before any tray has its account
+  EXPECT_TRUE(
+      check_record(make_record(1, {}), "r01").ok());  // armed for the rack before any tray has its account
 }
 
 TEST(record_rules, refuses_a_record_of_another_rack) {
@@ -56,7 +57,9 @@ TEST(record_rules, refuses_widening_and_removal_by_busbard) {
            [](ArmingRecord& record) { record.mutable_limits()->set_request_timeout_ms(2001); },
            [](ArmingRecord& record) { record.mutable_devices()->RemoveLast(); },
            [](ArmingRecord& record) { record.mutable_devices(1)->mutable_detectors()->RemoveLast(); },
-           [](ArmingRecord& record) { record.set_generation(1), record.mutable_devices(0)->set_password("other"); },
+           [](ArmingRecord& record) {
+             record.set_generation(1), record.mutable_devices(0)->set_password("other");
+           },
            [](ArmingRecord& record) { record.set_generation(0); },
        }) {
     ArmingRecord next = make_record(2);

@@ -8,9 +8,11 @@
 
 namespace busbar::interlock::test {
 
-inline const std::vector<std::string> four_detectors{"0_ColdPlate", "0_Manifold", "1_ColdPlate", "1_Manifold"};
+inline const std::vector<std::string> four_detectors{"0_ColdPlate", "0_Manifold", "1_ColdPlate",
+                                                     "1_Manifold"};
 
-inline ArmedDevice make_device(const std::string& name, const std::vector<std::string>& detectors = four_detectors) {
+inline ArmedDevice make_device(const std::string& name,
+                               const std::vector<std::string>& detectors = four_detectors) {
   ArmedDevice device;
   device.set_name(name);
   device.set_kind("compute_tray");
@@ -22,7 +24,8 @@ inline ArmedDevice make_device(const std::string& name, const std::vector<std::s
   return device;
 }
 
-inline ArmingRecord make_record(std::uint64_t generation, const std::vector<std::string>& devices = {"r01/c01", "r01/c02", "r01/c03"}) {
+inline ArmingRecord make_record(std::uint64_t generation,
+                                const std::vector<std::string>& devices = {"r01/c01", "r01/c02", "r01/c03"}) {
   ArmingRecord record;
   record.set_rack("r01");
   record.set_generation(generation);

@@ -10,7 +10,8 @@
 
 namespace busbar::interlock::test {
 
-inline const std::string detectors_path = "/redfish/v1/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors";
+inline const std::string detectors_path =
+    "/redfish/v1/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors";
 
 // A compute tray as bodies by path; answers one request at a time and remembers what was asked.
 class tray {
@@ -42,16 +43,20 @@ class tray {
 
   static std::string id(const std::string& name) { return "Chassis_0_LeakDetector_" + name; }
   static std::string path(const std::string& name) { return detectors_path + "/" + id(name); }
-  static std::string raw_path(const std::string& name) { return "/redfish/v1/Chassis/Chassis_0/Sensors/" + id(name); }
+  static std::string raw_path(const std::string& name) {
+    return "/redfish/v1/Chassis/Chassis_0/Sensors/" + id(name);
+  }
 
-  void say(const std::string& name, const std::string& state, const std::string& enabled, const std::string& health) {
-    bodies[path(name)] = R"({"Id":")" + id(name) + R"(","DetectorState":")" + state + R"(","Status":{"State":")" + enabled +
-                         R"(","Health":")" + health + R"("}})";
+  void say(const std::string& name, const std::string& state, const std::string& enabled,
+           const std::string& health) {
+    bodies[path(name)] = R"({"Id":")" + id(name) + R"(","DetectorState":")" + state +
+                         R"(","Status":{"State":")" + enabled + R"(","Health":")" + health + R"("}})";
   }
 
   void volts(const std::string& name, double value) {
-    bodies[raw_path(name)] = R"({"Id":")" + id(name) + R"(","Reading":)" + std::to_string(value) +
-                             R"(,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})";
+    bodies[raw_path(name)] =
+        R"({"Id":")" + id(name) + R"(","Reading":)" + std::to_string(value) +
+        R"(,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})";
   }
 
   http_response serve(const http_request& request) {
@@ -60,7 +65,8 @@ class tray {
     if (request.method == "POST") {
       response.status = login_status;
       response.token = "token-1";
-      response.location = "https://127.0.0.1/redfish/v1/SessionService/Sessions/" + std::to_string(++sessions);
+      response.location =
+          "https://127.0.0.1/redfish/v1/SessionService/Sessions/" + std::to_string(++sessions);
       return response;
     }
     const auto found = bodies.find(request.path);
