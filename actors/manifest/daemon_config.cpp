@@ -24,6 +24,21 @@ complaint check_role(std::string_view text) {
   return "a role of this release (rack)";
 }
 
+// "fleet, console" as its names.
+std::vector<std::string> names_of(const std::string& text) {
+  std::vector<std::string> names;
+  std::string name;
+  for (const char c : text + ",") {
+    if (c == ',') {
+      if (!name.empty()) names.push_back(std::move(name));
+      name.clear();
+    } else if (c != ' ') {
+      name += c;
+    }
+  }
+  return names;
+}
+
 class config_reader {
  public:
   config_reader(const std::string& file, std::vector<spec_error>& errors)
@@ -92,11 +107,17 @@ void read_root(const YAML::Node& root, config_reader& reader, daemon_config& con
   for (const auto& entry : root) {
     if (!entry.first.IsScalar() || entry.first.Scalar() != "tcp") continue;
     tcp_config& tcp = config.tcp.emplace();
+    std::string operators;
+    std::string viewers;
     reader.read(entry.second, "tcp",
                 {{"listen", true, &check_endpoint, &tcp.listen},
                  {"cert", true, nullptr, nullptr, &tcp.cert},
                  {"key", true, nullptr, nullptr, &tcp.key},
-                 {"ca", true, nullptr, nullptr, &tcp.ca}});
+                 {"ca", true, nullptr, nullptr, &tcp.ca},
+                 {"operators", false, nullptr, &operators},
+                 {"viewers", false, nullptr, &viewers}});
+    tcp.operators = names_of(operators);
+    tcp.viewers = names_of(viewers);
   }
 }
 

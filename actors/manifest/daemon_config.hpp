@@ -16,6 +16,8 @@ struct tcp_config {
   std::filesystem::path cert;
   std::filesystem::path key;
   std::filesystem::path ca;        // whose clients are let in
+  std::vector<std::string> operators;  // common names of certificates; written as one text, with commas
+  std::vector<std::string> viewers;
 };
 
 struct daemon_config {

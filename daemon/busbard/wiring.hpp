@@ -28,6 +28,8 @@ class rack_daemon {
   virtual std::shared_ptr<core::snapshot_hub> hub() const = 0;
   // Events from the store, thread-safe (storage::journal_log::read_events).
   virtual core::event_source events() const = 0;
+  // Where this journal was restored from; empty: nowhere.
+  virtual std::string journal_parent() const { return {}; }
   // Hands a command to OPERATIONS and returns at once. Any thread. After stop_operations() the answer is UNAVAILABLE.
   virtual void submit(std::shared_ptr<const core::command> what, core::answer_ptr answer) = 0;
   // Why the daemon can do less than it should (store read-only, interlock gone), for people. Any thread, does not block.

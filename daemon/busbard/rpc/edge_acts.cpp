@@ -203,6 +203,7 @@ edge_service::unary* edge_service::act(context* of, std::string_view verb, const
   what->validate_only = request.validate_only();
   unary* reactor = of->DefaultReactor();
   auto call = std::make_shared<pending_call>(of, reactor, std::move(in->place));
+  acts_.add(call);
   deps_.submit(std::move(what), std::make_shared<operation_answer>(std::move(call), response, deps_.hub, deps_.instance, target));
   return reactor;
 }
@@ -261,6 +262,7 @@ edge_service::unary* edge_service::ApplyManifest(context* of, const v1::ApplyMan
   if (!in.ok()) return finish_now(of, in.status());
   unary* reactor = of->DefaultReactor();
   auto call = std::make_shared<pending_call>(of, reactor, std::move(in->place));
+  acts_.add(call);
   const bool taken = reader_.post([this, call, who = in->who, wanted = *request, response] {
     apply(entry{who, {}}, wanted, call, response);
   });

@@ -10,7 +10,7 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 
-#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "actors/core/log.hpp"
@@ -26,6 +26,8 @@ constexpr int keepalive_ms = 60'000;
 constexpr int keepalive_timeout_ms = 20'000;
 constexpr int least_ping_interval_ms = 20'000;
 constexpr unsigned certificate_refresh_s = 60;
+constexpr auto look_interval = std::chrono::milliseconds(5);
+constexpr auto last_words = std::chrono::milliseconds(500);  // for answers on their way out
 
 void set_limits(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(largest_request);
@@ -116,9 +118,14 @@ void edge_server::stop_admission() {
 bool edge_server::stop_streams(std::chrono::milliseconds limit) {
   if (server_ == nullptr) return true;
   service_.end_streams();
+  // Acts get the time to be answered; then they are ended, since the server waits for every call for ever.
   const auto until = std::chrono::system_clock::now() + limit;
-  server_->Shutdown(until);
-  const bool in_time = std::chrono::system_clock::now() < until;
+  while (places_.inside(call_class::act) > 0 && std::chrono::system_clock::now() < until) {
+    std::this_thread::sleep_for(look_interval);
+  }
+  const bool in_time = places_.inside(call_class::act) == 0;
+  service_.end_acts();
+  server_->Shutdown(std::chrono::system_clock::now() + last_words);
   server_->Wait();
   server_.reset();
   return in_time;

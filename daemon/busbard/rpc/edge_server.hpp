@@ -47,7 +47,7 @@ class edge_server {
   void set_serving(bool serving);
   // NOT_SERVING, no new connection, no new call.
   void stop_admission();
-  // Ends streams and waits and the server; calls still open at the limit are cancelled. True: all had ended by themselves.
+  // Ends streams and waits, then the server; acts that are not answered at the limit end with UNAVAILABLE. True: there were none.
   bool stop_streams(std::chrono::milliseconds limit);
 
   int tcp_port() const { return tcp_port_; }

@@ -22,4 +22,8 @@ void edge_service::end_streams() {
   waits_.end_all();
 }
 
+void edge_service::end_acts() {
+  acts_.fail_all(absl::UnavailableError("the daemon is stopping; ask again with the same request id"));
+}
+
 }  // namespace busbar::rpc

@@ -85,6 +85,8 @@ class edge_service final : public edge_methods {
 
   // Part of the ordered stop: watches and waits end with UNAVAILABLE, also later ones.
   void end_streams();
+  // Acts that nobody has answered yet end with UNAVAILABLE; what they began goes on.
+  void end_acts();
 
  private:
   template <class Message>
@@ -99,6 +101,7 @@ class edge_service final : public edge_methods {
   const edge_dependencies deps_;
   const guard& gate_;
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+  open_calls acts_;
   views shown_;
   pages pages_;
   watch_room watches_;

@@ -37,6 +37,23 @@ void pending_call::fail(const absl::Status& status, std::string_view target) {
   if (claim()) end(status, target);
 }
 
+void open_calls::add(const std::shared_ptr<pending_call>& call) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(calls_, [](const std::weak_ptr<pending_call>& each) { return each.expired(); });
+  calls_.push_back(call);
+}
+
+void open_calls::fail_all(const absl::Status& status) {
+  std::vector<std::weak_ptr<pending_call>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(calls_);
+  }
+  for (const auto& each : all) {
+    if (const auto call = each.lock(); call != nullptr) call->fail(status);
+  }
+}
+
 grpc::ServerUnaryReactor* finish_now(grpc::CallbackServerContext* context, const absl::Status& status,
                                      std::string_view target) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

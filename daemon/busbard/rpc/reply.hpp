@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "busbar/v1/busbar.pb.h"
 #include "daemon/busbard/rpc/admission.hpp"
@@ -45,6 +47,18 @@ class pending_call {
   grpc::ServerUnaryReactor* reactor_;
   std::atomic<bool> claimed_{false};
   ticket place_;
+};
+
+// The calls that wait for somebody else, so that the ordered stop can end those that nobody answered in time. Thread-safe.
+class open_calls {
+ public:
+  void add(const std::shared_ptr<pending_call>& call);
+  // Fails all of them; those that were answered meanwhile are left alone.
+  void fail_all(const absl::Status& status);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<pending_call>> calls_;
 };
 
 // Ends a call inside its handler.
