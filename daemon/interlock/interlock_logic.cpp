@@ -28,8 +28,12 @@ bool is_blind(const device_state& device, std::int64_t now_ms) {
 // The verdict of one needed detector; what was not read is unknown.
 reading reading_of(const device_state& device, const std::string& detector) {
   const auto found = device.readings.find(detector);
-  if (found == device.readings.end()) return {.seen = DetectorReading::UNKNOWN, .detail = "not read"};
-  return found->second;
+  reading result{.seen = DetectorReading::UNKNOWN, .detail = "not read"};
+  if (found != device.readings.end()) result = found->second;
+  if (result.seen == DetectorReading::UNKNOWN && BUSBAR_MUTANT(interlock_reads_unknown_as_dry)) {
+    result.seen = DetectorReading::DRY;
+  }
+  return result;
 }
 
 // Why a device is not armed; empty when it is.
@@ -42,7 +46,8 @@ std::string why_not_armed(const state& of, const device_state& device, std::int6
   }
   const std::int64_t age = now_ms - *device.read_at_ms;
   const std::int64_t limit = limits_of(*of.record).stale_polls * poll_interval_ms(of, device);
-  if (age > limit) return fmt::format("no whole poll for {} ms, limit {}: {}", age, limit, device.trouble);
+  if (age > limit && !BUSBAR_MUTANT(interlock_trusts_stale_reading))
+    return fmt::format("no whole poll for {} ms, limit {}: {}", age, limit, device.trouble);
   for (const std::string& detector : device.spec.detectors()) {
     const reading seen = reading_of(device, detector);
     if (seen.seen == DetectorReading::UNKNOWN)
@@ -55,7 +60,6 @@ bool all_dry(const device_state& device) {
   return std::all_of(device.spec.detectors().begin(), device.spec.detectors().end(),
                      [&device](const std::string& name) {
                        const verdict seen = reading_of(device, name).seen;
-                       if (BUSBAR_MUTANT(unknown_read_as_dry)) return seen != DetectorReading::LEAK;
                        return seen == DetectorReading::DRY;
                      });
 }
@@ -111,7 +115,7 @@ void on(state& of, const loaded& what, std::int64_t, effects& out) {
     if (line.kind() == Latch::LEAK_SEEN) of.latches.emplace(line.device(), line);
     if (line.kind() == Latch::RESET) of.latches.erase(line.device());
   }
-  if (BUSBAR_MUTANT(latch_cleared_by_restart)) of.latches.clear();
+  if (BUSBAR_MUTANT(interlock_forgets_latch_at_restart)) of.latches.clear();
   for (const auto& [device, line] : of.latches) {
     out.push_back(say{true, fmt::format("{}: a leak is latched (number {}, detector {})", device,
                                         line.number(), line.detector())});
@@ -283,7 +287,9 @@ absl::Status check_reset_dry(state& of, const std::string& name, std::int64_t no
   if (const std::string why = why_not_armed(of, *device, now_ms); !why.empty()) {
     return absl::FailedPreconditionError(name + ": its detectors are not known to be dry: " + why);
   }
-  if (!all_dry(*device)) return absl::FailedPreconditionError(name + ": a detector is still wet");
+  if (!all_dry(*device) && !BUSBAR_MUTANT(interlock_resets_while_wet)) {
+    return absl::FailedPreconditionError(name + ": a detector is still wet");
+  }
   return absl::OkStatus();
 }
 

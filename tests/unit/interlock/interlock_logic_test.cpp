@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "actors/core/mutant.hpp"
 #include "tests/unit/interlock/records.hpp"
 
 namespace busbar::interlock {
@@ -392,6 +393,43 @@ TEST_F(interlock_logic, forgets_events_of_a_device_that_is_no_longer_armed) {
   EXPECT_TRUE(feed(detectors_read{"r01/c99", all(DetectorReading::LEAK), 20}).empty());
   EXPECT_TRUE(interlock_.latches.empty());
 }
+
+#ifdef BUSBAR_MUTANTS
+// Each planted defect opens a gate that the tests above hold closed; a mutant that shows nowhere proves
+// nothing.
+class interlock_mutants : public bench {
+ protected:
+  ~interlock_mutants() override { core::switch_mutant(""); }
+};
+
+TEST_F(interlock_mutants, unknown_read_as_dry_opens_the_gate) {
+  arm();
+  core::switch_mutant("interlock_reads_unknown_as_dry");
+  read("r01/c01", all(DetectorReading::UNKNOWN));
+  EXPECT_TRUE(row("r01/c01").gate_open());
+}
+
+TEST_F(interlock_mutants, a_stale_reading_that_is_trusted_opens_the_gate) {
+  arm();
+  core::switch_mutant("interlock_trusts_stale_reading");
+  now_ms_ += 60'000;
+  EXPECT_TRUE(row("r01/c01").gate_open());
+}
+
+TEST_F(interlock_mutants, a_latch_forgotten_at_restart_opens_the_gate) {
+  arm();
+  read("r01/c01", all(DetectorReading::LEAK));
+  core::switch_mutant("interlock_forgets_latch_at_restart");
+  EXPECT_TRUE(restarted().latches.empty());
+}
+
+TEST_F(interlock_mutants, a_reset_while_wet_is_taken) {
+  arm();
+  read("r01/c01", all(DetectorReading::LEAK));
+  core::switch_mutant("interlock_resets_while_wet");
+  EXPECT_TRUE(reset("r01/c01").ok());
+}
+#endif
 
 }  // namespace
 }  // namespace busbar::interlock
