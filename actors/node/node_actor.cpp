@@ -223,6 +223,8 @@ node_actor::behavior_type node_behavior(node_self self, node_dependencies depend
   self->state.with = std::move(dependencies);
   self->state.logic = std::move(*initial);
   self->state.published = std::make_shared<const journal::Node>(self->state.logic.node);
+  self->monitor(self->state.with.rack);
+  self->set_down_handler([self](const caf::down_msg&) { self->quit(); });  // no member without its rack
   self->send(self, make_event(wake{}));
   return {
       [self](const node_event_ptr& event) { self->state.take(self, event); },

@@ -163,7 +163,9 @@ void rack_shell::start_members(rack_self self) {
     initial.node = *stored;
     initial.spec = spec;
     initial.rack_uid = logic.rack.uid();
-    nodes.emplace(member_name, node::spawn_node(self->system(), to_node, std::move(initial)));
+    const node::node_actor child = node::spawn_node(self->system(), to_node, std::move(initial));
+    self->monitor(child);
+    nodes.emplace(member_name, child);
   }
   bind_spec(self);
 }
@@ -182,6 +184,7 @@ void rack_shell::bind_spec(rack_self self) {
   } else {
     core::log_error("cdu_login_missing", {{"object", logic.rack.name()}, {"why", std::string(login.status().message())}});
   }
+  with.open_agent_gate(logic.rack.spec().manifest().agent_endpoint());
   self->send(scanner, discovery::spec_ptr(std::make_shared<const journal::RackSpec>(logic.rack.spec())));
 }
 
@@ -394,6 +397,12 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
     for (const auto& [name, entry] : *stored->endpoints) shell.endpoints[name] = entry.object->SerializeAsString();
     shell.start_members(self);
   }
+  // A member that dies is a bug: the rack ends with it and is started again from what is stored.
+  self->set_down_handler([self](const caf::down_msg& down) {
+    if (!down.reason || down.reason == caf::exit_reason::user_shutdown) return;
+    core::log_error("member_died", {{"object", self->state.logic.rack.name()}, {"why", caf::to_string(down.reason)}});
+    self->quit(down.reason);
+  });
   const rack_actor me = self;
   shell.with.interlock->observe([me](std::shared_ptr<const interlock_view> view) { caf::anon_send(me, make_event(interlock_heard{std::move(view)})); });
   self->send(self, core::poll_atom_v);

@@ -28,6 +28,7 @@ struct rack_dependencies {
   std::function<void(std::function<void()>)> run_blocking;
   std::function<std::string(const std::string&)> read_file;
   std::function<std::string()> new_uuid;
+  std::function<void(const std::string& endpoint)> open_agent_gate;  // at once, or in the background; again is no error
   std::string instance;                                // "r01"
   std::string site_dir;
 };
