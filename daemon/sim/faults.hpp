@@ -1,0 +1,70 @@
+// What has been switched on against the simulated site, and what is in force at a given moment.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/sim/http_message.hpp"
+
+namespace busbar::sim {
+
+enum class fault_kind {
+#define BUSBAR_SIM_FAULT(name, ...) name,
+#include "daemon/sim/faults.def"
+#undef BUSBAR_SIM_FAULT
+};
+
+struct fault_text {
+  fault_kind kind;
+  std::string_view name;
+  std::string_view targets;
+  double severity;
+  std::string_view meaning;
+};
+
+const std::vector<fault_text>& fault_table();
+const fault_text& text_of(fault_kind kind);
+
+struct fault_request {
+  std::string kind;
+  std::string target;                    // r01/c07, r01/c07/gpu2, cdu01, cdu01/r01_rope
+  instant delay{0};
+  std::optional<instant> duration;       // none: until cleared
+  std::optional<double> severity;
+  std::string value;
+};
+
+struct fault {
+  std::uint64_t id = 0;
+  fault_kind kind{};
+  std::string member;                    // r01/c07
+  std::string part;                      // gpu2, a detector, a component; empty: the model's first
+  double severity = 0;
+  std::string value;
+  instant from{0};
+  std::optional<instant> until;
+};
+
+class fault_book {
+ public:
+  absl::StatusOr<std::uint64_t> add(const fault_request& request, instant now);
+  // An empty kind or target matches all. How many were removed.
+  std::size_t clear(std::string_view kind, std::string_view target);
+  const std::vector<fault>& all() const { return faults_; }
+  const fault* find(fault_kind kind, std::string_view member, instant now) const;
+  // As find, and the fault's part is `part`, or it names none and `part` is `first`.
+  const fault* find_part(fault_kind kind, std::string_view member, std::string_view part, std::string_view first,
+                         instant now) const;
+  std::optional<instant> next_change(instant now) const;
+
+ private:
+  std::vector<fault> faults_;
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace busbar::sim

@@ -1,0 +1,349 @@
+#include "daemon/sim/site_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+namespace busbar::sim {
+
+namespace {
+
+constexpr double compute_conductance = 0.9;    // LPM per sqrt(kPa): 7.0 LPM at 60 kPa
+constexpr double compute_nominal_lpm = 6.97;
+constexpr double switch_conductance = 0.34;
+constexpr double switch_nominal_lpm = 2.63;
+constexpr int switch_octet = 30;
+constexpr int shelf_octet = 50;
+constexpr int cdu_subnet = 200;
+
+std::vector<std::string> numbers(int count, int first = 0) {
+  std::vector<std::string> list;
+  for (int each = first; each < first + count; ++each) {
+    list.push_back(std::to_string(each));
+  }
+  return list;
+}
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), pattern, values...);
+  return text.data();
+}
+
+char letter_of(device_kind kind) {
+  switch (kind) {
+    case device_kind::compute_tray: return 'c';
+    case device_kind::switch_tray: return 's';
+    case device_kind::power_shelf: return 'p';
+    case device_kind::cdu: return 'u';
+  }
+  return 'u';
+}
+
+}  // namespace
+
+site_model::site_model(site_options options, profile timings, sku_data sku)
+    : options_(std::move(options)),
+      timings_(std::move(timings)),
+      sku_(std::move(sku)),
+      loop_(physics::loop::design{}),
+      now_(options_.start) {
+  const auto secret = [this](const char* name) {
+    return format("%s-%010llx", name, static_cast<unsigned long long>(physics::hash_of(name, options_.seed) >> 24));
+  };
+  factory_password_ = secret("factory");
+  reader_password_ = secret("reader");
+  build();
+}
+
+device_identity site_model::identity_of(int rack, device_kind kind, int ordinal) const {
+  device_identity identity;
+  identity.kind = kind;
+  identity.rack = kind == device_kind::cdu ? 0 : rack;
+  identity.ordinal = ordinal;
+  const int subnet = kind == device_kind::cdu ? cdu_subnet : rack;
+  const int octet = ordinal + (kind == device_kind::switch_tray   ? switch_octet
+                               : kind == device_kind::power_shelf ? shelf_octet
+                                                                  : 0);
+  identity.member = kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
+  identity.address = format("127.18.%d.%d", subnet, octet);
+  identity.mac = format("02:18:%02x:00:00:%02x", static_cast<unsigned>(subnet), static_cast<unsigned>(octet));
+  identity.serial = format("SN18%02d%03d", subnet, octet);
+  const std::uint64_t key = physics::hash_of(identity.member, options_.seed);
+  identity.uuid = format("%08x-%04x-4%03x-8%03x-%012llx", static_cast<unsigned>(key >> 32),
+                         static_cast<unsigned>(key >> 16) & 0xFFFFU, static_cast<unsigned>(key >> 4) & 0xFFFU,
+                         static_cast<unsigned>(key) & 0xFFFU,
+                         static_cast<unsigned long long>(physics::mix(key) & 0xFFFFFFFFFFFFULL));
+  return identity;
+}
+
+template <class Device>
+Device* site_model::adopt(std::unique_ptr<Device> made) {
+  Device* const raw = made.get();
+  by_address_[raw->identity().address] = raw;
+  by_member_[raw->identity().member] = raw;
+  service_.emplace(raw, physics::stream(physics::hash_of(raw->identity().member, options_.seed ^ 0x5e41ce)));
+  devices_.push_back(std::move(made));
+  return raw;
+}
+
+void site_model::build() {
+  const range_map ranges = {
+      {"gpus", numbers(sku_.gpus)}, {"cpus", numbers(sku_.cpus)}, {"nics", numbers(sku_.nics)},
+      {"dpus", numbers(sku_.dpus)}, {"drives", numbers(sku_.drives)}, {"dimms", numbers(sku_.dimms)},
+      {"nvlinks", numbers(sku_.nvlinks)}, {"asics", numbers(sku_.asics)},
+      {"asic_ports", numbers(sku_.ports_per_asic)}, {"psus", numbers(sku_.psus)}, {"pumps", numbers(2, 1)},
+      {"compute_detectors", sku_.compute_detectors}, {"switch_detectors", sku_.switch_detectors},
+      {"racks", racks()}, {"rack_detectors", {"rope", "pan"}}};
+  std::map<std::string, std::shared_ptr<const resource_tree>> trees;
+  for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf", "cdu"}) {
+    trees[kind] = resource_tree::expand(kind, ranges);
+  }
+  for (int rack = 1; rack <= options_.racks; ++rack) {
+    loop_.add_rack();
+    racks_.emplace_back();
+    build_rack(rack, trees);
+  }
+  cdu_ = adopt(std::make_unique<coolant_unit>(identity_of(0, device_kind::cdu, 1), *this, trees["cdu"],
+                                              factory_password_, reader_password_));
+}
+
+void site_model::build_rack(int rack, const std::map<std::string, std::shared_ptr<const resource_tree>>& trees) {
+  const auto index = static_cast<std::size_t>(rack - 1);
+  rack_parts& parts = racks_[index];
+  // Old firmware on every tray of the first rack, on every third of the others.
+  const auto starts_old = [rack](int ordinal) { return rack == 1 || ordinal % 3 == 0; };
+  for (int each = 1; each <= sku_.compute; ++each) {
+    parts.compute.push_back(adopt(std::make_unique<compute_tray>(identity_of(rack, device_kind::compute_tray, each),
+                                                                 *this, trees.at("compute_tray"), starts_old(each),
+                                                                 factory_password_)));
+    places_[parts.compute.back()] = {index, loop_.add_branch(index, compute_conductance, compute_nominal_lpm)};
+    dies_[parts.compute.back()] =
+        std::vector<physics::die>(static_cast<std::size_t>(sku_.gpus), physics::die(loop_.supply_c()));
+  }
+  for (int each = 1; each <= sku_.switches; ++each) {
+    parts.switches.push_back(adopt(std::make_unique<switch_tray>(identity_of(rack, device_kind::switch_tray, each),
+                                                                 *this, trees.at("switch_tray"), starts_old(each),
+                                                                 factory_password_)));
+    places_[parts.switches.back()] = {index, loop_.add_branch(index, switch_conductance, switch_nominal_lpm)};
+  }
+  for (int each = 1; each <= sku_.shelves; ++each) {
+    parts.shelves.push_back(adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each),
+                                                                *this, trees.at("power_shelf"), factory_password_)));
+  }
+}
+
+std::string site_model::wall(instant when) const {
+  const auto point = options_.wall_start + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                                               when - options_.start);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(point);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 40> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(point.time_since_epoch()).count() % 1000;
+  return text.data() + format(".%03d+00:00", static_cast<int>(rest));
+}
+
+void site_model::move_physics(instant to) {
+  if (to <= now_) {
+    return;
+  }
+  const double dt_s = std::chrono::duration<double>(to - now_).count();
+  loop_.advance(dt_s);
+  for (auto& [where, dies] : dies_) {
+    const auto* const heated = static_cast<const compute_tray*>(where);
+    const place& at = places_.at(where);
+    const double fraction = loop_.at(at.rack, at.branch).flow_lpm() / compute_nominal_lpm;
+    for (std::size_t gpu = 0; gpu < dies.size(); ++gpu) {
+      dies[gpu].advance(dt_s, loop_.supply_c(), heated->gpu_power_w(static_cast<int>(gpu)), fraction);
+    }
+  }
+  now_ = to;
+}
+
+void site_model::refresh_power() {
+  for (const auto& [where, at] : places_) {
+    loop_.set_power(at.rack, at.branch, where->power_kw());
+  }
+}
+
+void site_model::power_changed(device& changed, instant now) {
+  if (changed.identity().kind == device_kind::power_shelf) {
+    feed_rack(changed.identity().rack, now);
+  }
+  refresh_power();
+}
+
+// Half of the shelves carry the BMCs of a rack.
+void site_model::feed_rack(int rack, instant now) {
+  const rack_parts& parts = racks_[static_cast<std::size_t>(rack - 1)];
+  const auto on = std::count_if(parts.shelves.begin(), parts.shelves.end(),
+                                [](const power_shelf* each) { return each->output_on(); });
+  const bool enough = 2 * static_cast<std::size_t>(on) >= parts.shelves.size();
+  for (compute_tray* const each : parts.compute) {
+    each->standby_power(enough, now);
+  }
+  for (switch_tray* const each : parts.switches) {
+    each->standby_power(enough, now);
+  }
+  refresh_power();
+}
+
+void site_model::host_booted(const device& booted, const std::string& boot_uri, instant) {
+  if (hooks_.on_host_boot && booted.identity().kind == device_kind::compute_tray) {
+    hooks_.on_host_boot(booted.identity().member, boot_uri);
+  }
+}
+
+void site_model::host_off(const device& gone, instant) {
+  refresh_power();
+  if (hooks_.on_host_off && gone.identity().kind == device_kind::compute_tray) {
+    hooks_.on_host_off(gone.identity().member);
+  }
+}
+
+double site_model::outlet_c(const device& tray) const {
+  const place& at = places_.at(&tray);
+  return loop_.supply_c() + loop_.at(at.rack, at.branch).rise_k();
+}
+
+double site_model::gpu_c(const device& tray, int gpu) const {
+  return dies_.at(&tray).at(static_cast<std::size_t>(gpu)).temperature_c();
+}
+
+rack_coolant site_model::coolant(int rack) const {
+  if (rack < 1 || rack > options_.racks) {
+    return {};
+  }
+  const physics::rack_reading reading = loop_.rack(static_cast<std::size_t>(rack - 1));
+  return {reading.flow_lpm, loop_.dp_kpa(), loop_.supply_c(), reading.return_c, reading.removed_kw};
+}
+
+std::size_t site_model::pumps() const { return physics::loop::design{}.pumps; }
+
+std::vector<std::string> site_model::racks() const {
+  std::vector<std::string> names;
+  for (int rack = 1; rack <= options_.racks; ++rack) {
+    names.push_back(format("r%02d", rack));
+  }
+  return names;
+}
+
+double site_model::rack_power_w(int rack) const {
+  const rack_parts& parts = racks_[static_cast<std::size_t>(rack - 1)];
+  double kw = 0;
+  for (const compute_tray* const each : parts.compute) {
+    kw += each->power_kw();
+  }
+  for (const switch_tray* const each : parts.switches) {
+    kw += each->power_kw();
+  }
+  return 1000.0 * kw;
+}
+
+double site_model::shelf_output_w(const device& shelf) const {
+  const auto* const self = static_cast<const power_shelf*>(&shelf);
+  const rack_parts& parts = racks_[static_cast<std::size_t>(shelf.identity().rack - 1)];
+  const auto on = std::count_if(parts.shelves.begin(), parts.shelves.end(),
+                                [](const power_shelf* each) { return each->output_on(); });
+  return self->output_on() ? rack_power_w(shelf.identity().rack) / static_cast<double>(on) : 0.0;
+}
+
+bool site_model::fabric_active(int rack) const {
+  const auto& switches = racks_[static_cast<std::size_t>(rack - 1)].switches;
+  return std::all_of(switches.begin(), switches.end(), [](const switch_tray* each) { return each->host_running(); });
+}
+
+bool site_model::link_up(int rack, int gpu_of_rack, int link, instant now) const {
+  const auto index = static_cast<std::size_t>(gpu_of_rack / sku_.gpus);
+  const compute_tray& host = *racks_[static_cast<std::size_t>(rack - 1)].compute.at(index);
+  if (!host.host_running() || !fabric_active(rack)) {
+    return false;
+  }
+  const std::string gpu = "gpu" + std::to_string(gpu_of_rack % sku_.gpus);
+  const std::string& member = host.identity().member;
+  return faults_.find_part(fault_kind::link_down, member, gpu + "/nvlink" + std::to_string(link), "gpu0/nvlink0",
+                           now) == nullptr &&
+         faults_.find_part(fault_kind::missing_gpu, member, gpu, "gpu0", now) == nullptr;
+}
+
+// Link l of GPU g runs to ASIC l modulo all ASICs of the rack; each ASIC has a block of ports a GPU.
+bool site_model::port_carries(int switch_ordinal, int asic, int port, int& gpu_of_rack, int& link) const {
+  const int asics = sku_.asics * sku_.switches;
+  const int block = sku_.nvlinks / asics;
+  if (block == 0) {
+    return false;
+  }
+  const int plane = (switch_ordinal - 1) * sku_.asics + asic;
+  gpu_of_rack = port / block;
+  link = (port % block) * asics + plane;
+  return gpu_of_rack < sku_.gpus * sku_.compute && link < sku_.nvlinks;
+}
+
+device* site_model::find_member(std::string_view member) const {
+  const auto found = by_member_.find(member);
+  return found == by_member_.end() ? nullptr : found->second;
+}
+
+compute_tray* site_model::find_compute(std::string_view member) const {
+  device* const found = find_member(member);
+  return found != nullptr && found->identity().kind == device_kind::compute_tray ? static_cast<compute_tray*>(found)
+                                                                                 : nullptr;
+}
+
+void site_model::set_load(const std::string& member, double fraction, instant now) {
+  advance(now);
+  if (compute_tray* const loaded = find_compute(member)) {
+    loaded->set_load(std::clamp(fraction, 0.0, 1.0));
+    refresh_power();
+  }
+}
+
+std::string site_model::dmi_serial(const std::string& member, instant now) const {
+  const compute_tray* const host = find_compute(member);
+  if (host == nullptr) {
+    return {};
+  }
+  return host->identity().serial + (faults_.find(fault_kind::wrong_agent_serial, member, now) != nullptr ? "X" : "");
+}
+
+std::vector<std::string> site_model::gpu_serials(const std::string& member, instant now) const {
+  std::vector<std::string> serials;
+  const compute_tray* const host = find_compute(member);
+  for (int gpu = 0; host != nullptr && gpu < sku_.gpus; ++gpu) {
+    if (faults_.find_part(fault_kind::missing_gpu, member, "gpu" + std::to_string(gpu), "gpu0", now) == nullptr) {
+      serials.push_back(host->identity().serial + "-GPU_" + std::to_string(gpu));
+    }
+  }
+  return serials;
+}
+
+std::vector<announced_bmc> site_model::announced(instant now) const {
+  std::vector<announced_bmc> lines;
+  for (const auto& each : devices_) {
+    const device_identity& identity = each->identity();
+    lines.push_back({identity.member, identity.kind, identity.address, each->shown_mac(now)});
+  }
+  return lines;
+}
+
+std::vector<device_identity> site_model::devices() const {
+  std::vector<device_identity> all;
+  for (const auto& each : devices_) {
+    all.push_back(each->identity());
+  }
+  return all;
+}
+
+void site_model::set_certificate(const std::string& address, const std::string& sha256) {
+  if (const auto found = by_address_.find(address); found != by_address_.end()) {
+    found->second->set_certificate_sha256(sha256);
+  }
+}
+
+}  // namespace busbar::sim
