@@ -102,6 +102,7 @@ struct journal_log::group {
   store_write write;
   journal::JournalHead next;
   core::instant now;
+  bool safety_only = false;  // the store refuses all else
   std::vector<journal::RequestRecord> requests;
   std::vector<absl::StatusOr<outcome>> outcomes;
 };
@@ -218,6 +219,7 @@ std::vector<absl::StatusOr<journal_log::outcome>> journal_log::commit_many(
   const std::uint64_t head_revision = into.next.revision();
   into.next.set_revision(head_revision + lost_revisions_);
   into.now = options_.clock();
+  into.safety_only = store_->health() == store_health::read_only;
   into.next.set_wall_time_ns(into.now.wall_ns);
   into.outcomes.reserve(batches.size());
   for (const auto& batch : batches) into.outcomes.push_back(stage(into, batch));
@@ -255,6 +257,10 @@ absl::StatusOr<journal_log::outcome> journal_log::stage(group& into,
                                                         const std::shared_ptr<const core::journal_batch>& batch) {
   if (batch == nullptr) return refused("there is no batch");
   if (const absl::Status done = check(*batch); !done.ok()) return done;
+  if (into.safety_only && !batch->safety) {
+    return core::make_fault(core::fault::STORE_READ_ONLY, "the store refuses writes until the disk has space again; "
+                                                          "nothing was written");
+  }
   outcome result;
   *result.commit.position.mutable_journal_id() = identity_.journal_id();
   for (const core::journal_request& request : batch->requests) {

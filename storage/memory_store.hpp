@@ -12,7 +12,7 @@
 
 namespace busbar::storage {
 
-class memory_store final : public store {
+class memory_store : public store {
  public:
   memory_store() = default;
 

@@ -60,7 +60,7 @@ std::string_view name_of(store_health health);
 
 class store {
  public:
-  // Return false to stop.
+  // Return false to stop. Must not call the store it is called by.
   using visitor = std::function<bool(std::string_view key, std::string_view value)>;
 
   virtual ~store() = default;

@@ -1,8 +1,9 @@
 // How soon a daemon serves after kill -9 with 1,000,000 events in its journal. A child fills the store and is killed in the
 // middle of a write; then: open, load the state, make the hub, read the newest events, commit one batch.
-// bench_restart [--directory DIR] [--raw DIR] [--events N]
+// bench_restart [--directory DIR] [--raw DIR] [--events N] [--rounds N]
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ std::shared_ptr<const core::journal_batch> step(std::uint64_t number) {
 
 // Never returns: writes on until it is killed; one byte to `ready` once the events are there.
 [[noreturn]] void fill(const std::string& directory, std::uint64_t events, int ready) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives the bench
   storage::rocks_options options;
   options.directory = directory;
   auto opened = storage::open_rocks_store(options);
@@ -125,10 +127,10 @@ std::vector<stage> restart(const std::string& directory, std::uint64_t& events_f
   return stages;
 }
 
-int measure(const std::string& directory, const std::string& raw, std::uint64_t events) {
+int measure(const std::string& directory, const std::string& raw, std::uint64_t events, int rounds) {
   std::vector<double> totals;
   std::string csv = "round,stage,seconds\n";
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const std::string store = fmt::format("{}/store{}", directory, round);
     if (!fill_and_kill(store, events)) return 1;
     std::uint64_t found = 0;
@@ -163,10 +165,12 @@ int main(int argc, char** argv) {
   std::string directory = ".";
   std::string raw;
   std::uint64_t events = 1'000'000;
+  int rounds = 3;
   for (int i = 1; i + 1 < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--directory") directory = argv[i + 1];
     if (word == "--raw") raw = argv[i + 1];
+    if (word == "--rounds") rounds = std::atoi(argv[i + 1]);
     if (word == "--events") events = std::strtoull(argv[i + 1], nullptr, 10);
   }
   directory += "/bench-restart-XXXXXX";
@@ -174,7 +178,7 @@ int main(int argc, char** argv) {
     std::cerr << "cannot make " << directory << '\n';
     return 1;
   }
-  const int result = busbar::bench::measure(directory, raw, events);
+  const int result = busbar::bench::measure(directory, raw, events, rounds);
   std::error_code ignored;
   std::filesystem::remove_all(directory, ignored);
   return result;

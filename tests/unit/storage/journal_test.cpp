@@ -301,6 +301,21 @@ TEST(journal, a_full_disk_refuses_and_keeps_reads_then_recovers_without_reusing_
   EXPECT_GT(done->commit.position.revision(), 2U);
 }
 
+TEST(journal, what_is_no_safety_does_not_ride_along_with_a_trip_on_a_full_disk) {
+  memory_journal journal;
+  journal.disk->fill_disk(true);
+  ASSERT_FALSE(journal.log->commit(put("r01/c01", journal::DISCOVERED)).ok());
+  core::journal_batch trip = put("r01/c09", journal::DISCOVERED);
+  trip.safety = true;
+  const std::vector<std::shared_ptr<const core::journal_batch>> batches = {
+      std::make_shared<core::journal_batch>(put("r01/c02", journal::DISCOVERED)),
+      std::make_shared<core::journal_batch>(trip)};
+  const auto outcomes = journal.log->commit_many(batches);
+  EXPECT_EQ(core::fault_of(outcomes[0].status()), core::fault::STORE_READ_ONLY);
+  EXPECT_TRUE(outcomes[1].ok()) << outcomes[1].status();
+  EXPECT_EQ(journal.log->load()->state->nodes->size(), 1U);
+}
+
 TEST(journal, state_that_cannot_be_decoded_is_damage_and_named) {
   memory_journal journal;
   store_write write;

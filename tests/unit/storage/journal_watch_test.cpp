@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/core/errors.hpp"
@@ -263,6 +267,67 @@ TEST_F(watching, a_watcher_that_went_away_is_not_woken) {
   watcher.reset();
   commit("r01/c01", journal::DISCOVERED);
   EXPECT_EQ(wakes_, 0);
+}
+
+// Readers on threads of their own while a writer commits: each sees every event once and in order, and no snapshot goes back.
+TEST_F(watching, readers_on_other_threads_miss_nothing) {
+  constexpr std::uint64_t revisions = 400;
+  constexpr int readers = 4;
+  keep_in_memory(100);
+  struct reader {
+    std::mutex mutex;
+    std::condition_variable woken;
+    bool wake = true;  // take once after subscribing
+    std::vector<std::uint64_t> seen;
+    absl::Status end;
+  };
+  std::vector<reader> all(readers);
+  std::vector<std::thread> threads;
+  watch_options options;
+  options.queue_limit = 100;
+  watch_filter filter;
+  filter.objects = false;
+  for (reader& mine : all) {
+    threads.emplace_back([this, &mine, &filter, &options] {
+      std::uint64_t newest = 0;
+      journal::Position from = at(0);
+      while (newest < revisions) {
+        auto watcher = hub().subscribe(from, filter, options, [&mine] {
+          const std::scoped_lock lock(mine.mutex);
+          mine.wake = true;
+          mine.woken.notify_one();
+        });
+        if (!watcher.ok()) break;
+        mine.wake = true;
+        for (;;) {
+          {
+            std::unique_lock lock(mine.mutex);
+            mine.woken.wait(lock, [&mine] { return mine.wake; });
+            mine.wake = false;
+          }
+          auto items = (*watcher)->take(7);
+          while (items.ok() && !items->empty()) {
+            for (const watch_item& item : *items) {
+              if (item.what == watch_item::type::event) mine.seen.push_back(item.revision);
+              newest = std::max(newest, item.revision);
+            }
+            items = (*watcher)->take(7);
+          }
+          if (!items.ok() || newest >= revisions) {
+            from = (*watcher)->position();  // one that was ended for being slow comes back here
+            mine.end = items.status();
+            break;
+          }
+        }
+        if (!mine.end.ok() && fault_of(mine.end) != fault::WATCH_OVERFLOW) break;
+      }
+    });
+  }
+  for (std::uint64_t i = 0; i < revisions; ++i) commit("r01/c01", journal::DISCOVERED);
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::uint64_t> expected(revisions);
+  std::iota(expected.begin(), expected.end(), 1);
+  for (const reader& each : all) EXPECT_EQ(each.seen, expected) << each.end;
 }
 
 }  // namespace
