@@ -95,8 +95,6 @@ class agent_contract : public gate_test, public ::testing::WithParamInterface<ma
   }
   ~agent_contract() override { maker_.reset(); }
 
-  std::string endpoint() const { return "127.0.0.1:" + std::to_string(port_); }
-
   agent::Hello boot(const std::string& member) {
     maker_->boot(member, gate_->issue_token(member, "SN-" + member), endpoint());
     const auto event = events_.next();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -135,6 +136,9 @@ class gate_test : public ::testing::Test {
   gate_test() : ca_pair_(*rpc::agent_ca::create("r01")) {
     std::string pattern = (std::filesystem::temp_directory_path() / "busbar-agent-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
+    // An address of this process alone: a gate that is opened again finds its port free whatever else runs on this host.
+    const int pid = static_cast<int>(getpid());
+    host_ = "127." + std::to_string(64 + pid / 62500 % 60) + "." + std::to_string(1 + pid / 250 % 250) + "." + std::to_string(1 + pid % 250);
   }
   ~gate_test() override {
     agents_.clear();
@@ -143,9 +147,11 @@ class gate_test : public ::testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
+  std::string endpoint() const { return host_ + ":" + std::to_string(port_); }
+
   void open_gate(const std::function<void(rpc::agent_gate_options&)>& change = {}) {
     rpc::agent_gate_options options;
-    options.endpoint = "127.0.0.1:" + std::to_string(port_);
+    options.endpoint = endpoint();
     options.state_dir = folder_;
     if (change) change(options);
     auto opened = rpc::agent_gate::start(options, *rpc::agent_ca::from_pem(ca_pair_),
@@ -157,7 +163,7 @@ class gate_test : public ::testing::Test {
 
   agent_client::agent_options options_for(const std::string& token, const std::string& serial) const {
     agent_client::agent_options options;
-    options.endpoint = "127.0.0.1:" + std::to_string(port_);
+    options.endpoint = endpoint();
     options.token = token;
     options.boot_id = "boot-1";
     options.dmi_serial = serial;
@@ -188,6 +194,7 @@ class gate_test : public ::testing::Test {
 
   std::filesystem::path folder_;
   rpc::key_and_certificate ca_pair_;
+  std::string host_;
   int port_ = 0;
   event_box events_;
   agent_client::event_loop loop_;

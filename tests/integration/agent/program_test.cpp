@@ -19,7 +19,7 @@ class busbar_agent : public gate_test {
     const std::string program = std::string(BUSBAR_PROGRAM_FOLDER) + "/busbar-agent";
     const auto token_file = folder_ / "token";
     std::ofstream(token_file) << token << "\n";
-    std::vector<std::string> words = {program, "--endpoint", "127.0.0.1:" + std::to_string(port_), "--token-file", token_file.string(),
+    std::vector<std::string> words = {program, "--endpoint", endpoint(), "--token-file", token_file.string(),
                                       "--serial", "SN7", "--state-dir", (folder_ / "agent").string(), "--engines",
                                       BUSBAR_PROGRAM_FOLDER, "--gpus", "2"};
     std::vector<char*> arguments;
