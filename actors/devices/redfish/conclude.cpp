@@ -333,8 +333,10 @@ class concluding {
       const std::string id = last_part(uri);
       const bool known = std::any_of(report_.detectors.begin(), report_.detectors.end(),
                                      [&id](const inspected_detector& row) { return row.id == id; });
-      if (known || lower_case(id).find("leak") == std::string::npos) continue;
-      add_detector({id, "unknown", "a bare sensor without a detector that says what it means", false});
+      const fetched* const body = find_body(all_, uri);
+      const std::string name = body != nullptr && body->ok() ? body->body()["Name"].text().value_or("") : "";
+      if (known || lower_case(id + name).find("leak") == std::string::npos) continue;
+      add_detector({name.empty() ? id : name, "unknown", "a bare sensor without a detector that says what it means", false});
     }
   }
 
@@ -405,7 +407,12 @@ class concluding {
         report_.oddities.push_back(uri + " names itself " + *own);
       }
       if (!body.body()["error"].missing()) report_.oddities.push_back(uri + " has content and an error");
+      const json_view health = body.body()["Status"]["Health"];
+      if (health.is_null() && !decode_status(body.body()).absent()) unknown(uri + " says nothing of its health");
       const members_seen list = decode_page(body.body()).is_collection ? members_in(all_, uri) : members_seen();
+      // What runs on the parts (firmware, reports) is told by other means than its health.
+      const bool parts = uri.find("/UpdateService") == std::string::npos && uri.find("/TelemetryService") == std::string::npos;
+      if (parts) bodies_of(list, last_part(uri));
       if (list.readable && !list.why.empty() && uri.find('?') == std::string::npos) report_.oddities.push_back(list.why);
     }
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/devices/replay_tree.hpp"
@@ -50,7 +51,7 @@ const expectation expectations[] = {
     {"nvidia-gb200-compute-tray", 2, "On", 2, 4, 0, 0, 4, 0, 0, 0, 0, {236, 83, 9, 144}, {}, 3, 0, 1, bad},
     {"nvidia-nvswitch-tray", 1, "On", 0, 0, 0, 0, 0, 0, 0, 0, 0, {5, 5, 0, 0}, {}, 7, 0, 0, unknown},
     {"nvidia-bluefield3-dpu", 1, "On", 0, 0, 0, 0, 0, 0, 0, 0, 0, {20, 18, 2, 0}, {}, 0, 0, 0, unknown},
-    {"supermicro-sys-821ge-h100", 1, "On", 2, 8, 0, 0, 8, 6, 0, 0, 2, {1, 0, 1, 0}, {38, 36, 2, 0}, 0, 0, 0, unknown},
+    {"supermicro-sys-821ge-h100", 1, "On", 2, 8, 0, 0, 0, 6, 0, 0, 2, {1, 0, 1, 0}, {38, 36, 2, 0}, 0, 0, 0, unknown},
     {"supermicro-a21ge-b200-partial", 2, "On", 2, 2, 1, 0, 0, 0, 0, 0, 6, {}, {}, 0, 0, 0, unknown},
     {"dell-poweredge-r750", 1, "On", 2, 1, 0, 0, 0, 2, 0, 0, 0, {33, 33, 0, 0}, {}, 0, 0, 0, unknown},
     {"dell-idrac-forbidden", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 0, unknown},
@@ -64,6 +65,8 @@ const expectation expectations[] = {
     {"rack-pdu-translation-layer", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 0, bad},
     {"ocp-cdu-examples", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 1, unknown, "/redfish/v1/ThermalEquipment/CDUs/1"},
 };
+
+void PrintTo(const expectation& one, std::ostream* out) { *out << one.tree; }
 
 std::vector<expectation> present_trees() {
   if (captures_folder().empty()) return {};
