@@ -328,8 +328,9 @@ outcome take_drop_old_session(machine& m, const node_event& event) {
 }
 
 outcome enter_remember_session(machine& m) {
+  if (m.run().session_open) return outcome::next();  // the driver that holds the session stays
   const std::string uri = m.node().access().session_uri();
-  if (!uri.empty() && !m.run().session_open) {
+  if (!uri.empty()) {
     (*m.change().mutable_facts())["old_session_uri"] = uri;
     m.change().mutable_access()->clear_session_uri();
   }

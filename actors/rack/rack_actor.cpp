@@ -6,6 +6,8 @@
 
 #include <deque>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "actors/core/error_bridge.hpp"
 #include "actors/core/log.hpp"
@@ -46,6 +48,8 @@ struct rack_shell {
   std::map<std::string, std::string> limits;     // member -> whose limits its agent is judged by
   std::string leased_run;
   bool first_arming = false;
+  std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
+  std::uint64_t arming_generation = 0;
 
   void take(rack_self self, rack_event event);
   void pump(rack_self self);
@@ -59,7 +63,10 @@ struct rack_shell {
   void bind_spec(rack_self self);
   void start_rack_test(rack_self self, const run_rack_test& wanted);
   void judge(rack_self self, const judge_rack_suite& wanted);
-  void arm(rack_self self, const std::string& member);
+  void arm(rack_self self, const std::string& joining);
+  void send_record(rack_self self);
+  void record_answered(rack_self self, const absl::Status& status);
+  void tell_armed(rack_self self, const std::string& tray, absl::Status status);
   void hear_agent(rack_self self, const validation::agent_event& event);
   void see(rack_self self, const discovery::sightings& seen);
   void poll_cooling(rack_self self);
@@ -216,23 +223,42 @@ void rack_shell::see(rack_self self, const discovery::sightings& seen) {
 
 // ---- interlock ----------------------------------------------------------------------------------------------------------------------
 
+// One record at a time: what asks while one is under way rides in the next. Shelves have no detectors and are not armed.
 void rack_shell::arm(rack_self self, const std::string& joining) {
-  const rack_actor me = self;
-  const auto answer = [me, joining, target = member(joining) == nullptr ? node::node_actor{} : *member(joining)](absl::Status status) {
-    if (target != nullptr) caf::anon_send(target, node::make_event(node::armed{std::move(status)}));
-  };
   const auto found = logic.run.members.find(joining);
-  if (found != logic.run.members.end() && found->second->spec().kind() == journal::POWER_SHELF) return answer(absl::OkStatus());
+  if (found != logic.run.members.end() && found->second->spec().kind() == journal::POWER_SHELF) {
+    return tell_armed(self, joining, absl::OkStatus());
+  }
+  arming_next.insert(joining);
+  send_record(self);
+}
+
+void rack_shell::send_record(rack_self self) {
+  if (!arming_now.empty() || arming_next.empty()) return;
+  arming_now = std::exchange(arming_next, {});
+  const rack_actor me = self;
+  const auto answer = [me](absl::Status status) {
+    caf::anon_send(me, core::arm_atom_v, arming_answer_ptr(std::make_shared<const absl::Status>(std::move(status))));
+  };
   const auto view = with.interlock->last();
   if (view->life != interlock_life::alive) {
     return answer(absl::UnavailableError(fmt::format("the interlock is {}", name_of(view->life))));
   }
-  const std::uint64_t generation = view->status->generation() + 1;
+  arming_generation = std::max(arming_generation, view->status->generation()) + 1;
   const auto password_of = [this](const journal::Node& tray) {
     const auto password = with.secrets->get(node::interlock_secret(tray));
     return password.ok() ? *password : std::string();
   };
-  with.interlock->arm(arming_record(logic.rack, logic.run.members, joining, generation, password_of), answer);
+  with.interlock->arm(arming_record(logic.rack, logic.run.members, arming_now, arming_generation, password_of), answer);
+}
+
+void rack_shell::record_answered(rack_self self, const absl::Status& status) {
+  for (const std::string& tray : std::exchange(arming_now, {})) tell_armed(self, tray, status);
+  send_record(self);
+}
+
+void rack_shell::tell_armed(rack_self self, const std::string& tray, absl::Status status) {
+  if (auto* to = member(tray)) self->send(*to, node::make_event(node::armed{std::move(status)}));
 }
 
 // ---- agents, suites ---------------------------------------------------------------------------------------------------------------
@@ -418,6 +444,7 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
       [self](const agent_event_ptr& event) { self->state.hear_agent(self, *event); },
       [self](const sightings_ptr& seen) { self->state.see(self, *seen); },
       [self](core::arm_atom, const std::string& member) { self->state.arm(self, member); },
+      [self](core::arm_atom, const arming_answer_ptr& status) { self->state.record_answered(self, *status); },
       [self](core::status_atom) {
         core::actor_status status;
         status.ok = self->state.refused == nullptr;

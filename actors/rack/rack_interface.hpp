@@ -23,6 +23,8 @@ using rack_event_ptr = std::shared_ptr<const rack_event>;
 using agent_event_ptr = std::shared_ptr<const validation::agent_event>;
 using sightings_ptr = std::shared_ptr<const discovery::sightings>;
 
+using arming_answer_ptr = std::shared_ptr<const absl::Status>;
+
 using rack_actor = core::owner_actor::extend<
     // From its members, the CDU reader, the interlock and the agent gate.
     caf::reacts_to<rack_event_ptr>,
@@ -32,6 +34,8 @@ using rack_actor = core::owner_actor::extend<
     caf::reacts_to<sightings_ptr>,
     // From a member: arm the interlock for it (its account exists); the answer reaches it as an event.
     caf::reacts_to<core::arm_atom, std::string>,
+    // INTERNAL: what the interlock answered to the record under way.
+    caf::reacts_to<core::arm_atom, arming_answer_ptr>,
     caf::replies_to<core::status_atom>::with<core::actor_status>,
     // Ordered stop: members end, then the rack.
     caf::reacts_to<core::stop_atom>,

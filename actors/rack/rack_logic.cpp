@@ -136,6 +136,7 @@ void engine::fail(fault code, const std::string& message) {
   (*event.mutable_details())["step"] = step_word(changed.step());
   run().deadline_ns = core::never_ns;
   if (!changed.operation_id().empty()) {
+    report_rows();
     act(core::operation_end{changed.operation_id(), "FAILED", failure.fault(), message});
     changed.clear_operation_id();
   }
@@ -188,7 +189,9 @@ void engine::advance() {
   if (rack().ceiling() != ceiling) change().set_ceiling(ceiling);
   if (!is_bringing_up() || rack().has_failure()) return;
   if (ceiling == "cordoned") {
-    fail(fault::SUITE_INCOMPLETE, "too few members are left for the SKU's minimum; see the failed rows");
+    const auto bad = std::find_if(run().members.begin(), run().members.end(), [](const auto& row) { return is_failed(*row.second); });
+    const fault first = bad == run().members.end() ? fault::DEADLINE : core::fault_named(bad->second->failure().fault()).value_or(fault::DEADLINE);
+    fail(first, "too few members are left for the SKU's minimum; see the failed rows");
     return;
   }
   const auto shelves = of_kind(run().members, journal::POWER_SHELF);

@@ -50,7 +50,7 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
   return out;
 }
 
-interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::string& joining,
+interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::set<std::string>& joining,
                                       std::uint64_t generation,
                                       const std::function<std::string(const journal::Node&)>& password_of) {
   interlock::ArmingRecord record;
@@ -58,7 +58,7 @@ interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_ma
   record.set_generation(generation);
   for (const auto& [name, member] : members) {
     if (member->spec().kind() == journal::POWER_SHELF) continue;
-    if (!member->access().interlock_account_created() && name != joining) continue;
+    if (!member->access().interlock_account_created() && !joining.contains(name)) continue;
     const std::string password = password_of(*member);
     if (password.empty()) continue;
     interlock::ArmedDevice& device = *record.add_devices();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,9 @@ struct applied_spec {
 applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* before, const member_map& members,
                         const std::function<std::string()>& new_uuid);
 
-// Every tray whose interlock account exists (and `joining`), with what the interlock needs to watch it.
+// Every tray whose interlock account exists (and those joining), with what the interlock needs to watch it.
 // password_of gives the vaulted password of the interlock's account; empty leaves the tray out.
-interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::string& joining,
+interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::set<std::string>& joining,
                                       std::uint64_t generation,
                                       const std::function<std::string(const journal::Node&)>& password_of);
 
