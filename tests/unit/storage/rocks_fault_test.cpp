@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "actors/core/errors.hpp"
@@ -44,10 +46,26 @@ class failing_disk : public ::testing::Test {
     }
     return count;
   }
-  // What a process would find that starts after this one was killed now: the files as they are.
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.file("store"))) names.insert(file.path().filename());
+    return names;
+  }
+  // The files as they are at one moment: copied again if RocksDB's background made or removed one meanwhile.
+  void copy_files(const std::string& copy) const {
+    std::set<std::string> before;
+    std::error_code error;
+    do {
+      std::filesystem::remove_all(copy);
+      before = files();
+      error.clear();
+      std::filesystem::copy(folder_.file("store"), copy, std::filesystem::copy_options::recursive, error);
+    } while (error || files() != before);
+  }
+  // What a process would find that starts after this one was killed now.
   model::contents after_kill() {
     const std::string copy = folder_.file("copy" + std::to_string(++copies_));
-    std::filesystem::copy(folder_.file("store"), copy, std::filesystem::copy_options::recursive);
+    copy_files(copy);
     rocks_options options;
     options.directory = copy;
     auto opened = open_rocks_store(options);
