@@ -1,5 +1,6 @@
-// The agents of a simulated site: the real client library over the real protocol, with an engine that answers from the
-// simulator's performance model. All agents of the process share one loop; what must wait for the model loop runs on a second.
+// The agents of a simulated site: the real client library over the real protocol, with an engine that answers
+// from the simulator's performance model. All agents of the process share one loop; what must wait for the
+// model loop runs on a second.
 #include "daemon/sim/agent_face.hpp"
 
 #include <absl/strings/escaping.h>
@@ -34,11 +35,13 @@ constexpr probe_row probes[] = {{"diagnostics", 0.1}, {"memory_copy", 0.6}, {"ho
                                 {"matrix_burn", 1.0}, {"training", 1.0},    {"collective", 0.8}};
 
 const probe_row* find_probe(std::string_view name) {
-  const auto* found = std::find_if(std::begin(probes), std::end(probes), [name](const probe_row& row) { return row.probe == name; });
+  const auto* found = std::find_if(std::begin(probes), std::end(probes),
+                                   [name](const probe_row& row) { return row.probe == name; });
   return found == std::end(probes) ? nullptr : found;
 }
 
-// One tray's model engine. A test takes the time its order names; then every asked metric of every GPU is read from the model.
+// One tray's model engine. A test takes the time its order names; then every asked metric of every GPU is
+// read from the model.
 class model_engine final : public agent_client::engine, public std::enable_shared_from_this<model_engine> {
  public:
   model_engine(event_loop& work, const agent_services& services, std::string member)
@@ -55,10 +58,14 @@ class model_engine final : public agent_client::engine, public std::enable_share
       number = ++number_;
       report_ = std::move(report);
     }
-    const auto length = std::chrono::seconds(run.duration().seconds()) + std::chrono::nanoseconds(run.duration().nanos());
-    work_.post([me = shared_from_this(), run] { me->services_.set_load(me->member_, find_probe(run.probe())->load); });
+    const auto length =
+        std::chrono::seconds(run.duration().seconds()) + std::chrono::nanoseconds(run.duration().nanos());
+    work_.post([me = shared_from_this(), run] {
+      me->services_.set_load(me->member_, find_probe(run.probe())->load);
+    });
     for (int step = 1; step < progress_steps; ++step) {
-      work_.post_after(length * step / progress_steps, [me = shared_from_this(), number, step] { me->tell_progress(number, step); });
+      work_.post_after(length * step / progress_steps,
+                       [me = shared_from_this(), number, step] { me->tell_progress(number, step); });
     }
     work_.post_after(length, [me = shared_from_this(), number, run] { me->finish(number, run); });
   }
@@ -66,7 +73,8 @@ class model_engine final : public agent_client::engine, public std::enable_share
   void cancel() override { end(0, false, "cancelled"); }
 
  private:
-  // The callbacks of test `number` (0: whichever runs), taken if `last`. Empty functions: it has ended already.
+  // The callbacks of test `number` (0: whichever runs), taken if `last`. Empty functions: it has ended
+  // already.
   run_callbacks callbacks_of(std::uint64_t number, bool last) {
     const std::lock_guard lock(mutex_);
     if ((number != 0 && number != number_) || !report_.done) return {};
@@ -160,7 +168,8 @@ class model_agents final : public agent_face {
     const auto born = agent_client::parse_boot_parameters(boot_uri);
     agent_client::agent_options options;
     options.token = born.token;
-    options.endpoint = born.endpoint.empty() ? services_.endpoint(member.substr(0, member.find('/'))) : born.endpoint;
+    options.endpoint =
+        born.endpoint.empty() ? services_.endpoint(member.substr(0, member.find('/'))) : born.endpoint;
     options.boot_id = absl::BytesToHexString(agent_client::random_bytes(16));
     options.dmi_serial = services_.dmi_serial(member);
     options.gpu_serials = services_.gpu_serials(member);
@@ -174,19 +183,24 @@ class model_agents final : public agent_face {
       std::replace(file.begin(), file.end(), '/', '-');
       options.identity_file = std::filesystem::path(services_.state_dir) / "agents" / file;
     }
-    // A local boot has no token: the agent comes back with the certificate it kept, and stays away if it has none.
-    if (options.token.empty() && (options.identity_file.empty() || !std::filesystem::exists(options.identity_file))) return;
+    // A local boot has no token: the agent comes back with the certificate it kept, and stays away if it has
+    // none.
+    if (options.token.empty() &&
+        (options.identity_file.empty() || !std::filesystem::exists(options.identity_file)))
+      return;
     auto& mine = agents_[member];
     mine = std::make_unique<agent_client::agent_client>(
-        loop_, options, std::vector<std::shared_ptr<agent_client::engine>>{std::make_shared<model_engine>(work_, services_, member)},
+        loop_, options,
+        std::vector<std::shared_ptr<agent_client::engine>>{
+            std::make_shared<model_engine>(work_, services_, member)},
         nullptr);
     mine->start();
   }
 
   const agent_services services_;
   std::atomic<bool> stopped_ = false;
-  event_loop loop_;   // the agents' own
-  event_loop work_;   // boots, tests, calls into the model
+  event_loop loop_;  // the agents' own
+  event_loop work_;  // boots, tests, calls into the model
   std::map<std::string, std::unique_ptr<agent_client::agent_client>> agents_;  // on the work loop only
 };
 

@@ -61,14 +61,15 @@ std::string list_of(const std::vector<std::string>& words) {
 
 std::string manifest_text(const site& described, int rack) {
   const sku_data& sku = described.sku();
+  const std::string& network = described.options().network;
   std::ostringstream out;
   std::ostringstream name;
   name << "r" << (rack < 10 ? "0" : "") << rack;
   out << "apiVersion: busbar.v1\nkind: Manifest\nrack: " << name.str() << "\nsite: lab\nsku: " << sku.name
       << "\nbaseline: vr-2026-11\ngates: [node, rack]\n"
-      << "discovery: {lease_files: [leases], ranges: [\"127.18." << rack << ".0/24:8443\"]}\n"
-      << "agent_endpoint: 127.18." << rack << ".250:7443\n"
-      << "cooling: {cdu: cdu01, address: \"127.18.200.1:8443\", login: {user: reader, password_file: cdu01.pw}, "
+      << "discovery: {lease_files: [leases], ranges: [\"" << network << "." << rack << ".0/24:8443\"]}\n"
+      << "agent_endpoint: " << network << "." << rack << ".250:7443\n"
+      << "cooling: {cdu: cdu01, address: \"" << network << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, "
       << "flow_min_lpm: " << sku.flow_min_lpm << ", dp_kpa: [20, 120]}\n"
       << "power: {inrush_limit_a: " << sku.inrush_limit_a << ", inrush_per_tray_a: " << sku.inrush_per_tray_a
       << ", group_interval: " << milliseconds(described.timings().group_interval)

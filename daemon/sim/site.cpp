@@ -222,6 +222,11 @@ absl::Status site_model::restore(const std::string& saved, instant now) {
   }
   for (int rack = 1; rack <= options_.racks; ++rack) {
     feed_rack(rack, now);
+    for (const compute_tray* const each : racks_[static_cast<std::size_t>(rack - 1)].compute) {
+      if (each->host_running()) {
+        host_booted(*each, each->boot_uri(), now);
+      }
+    }
   }
   return absl::OkStatus();
 }

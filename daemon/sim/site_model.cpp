@@ -70,7 +70,7 @@ device_identity site_model::identity_of(int rack, device_kind kind, int ordinal)
                                : kind == device_kind::power_shelf ? shelf_octet
                                                                   : 0);
   identity.member = kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
-  identity.address = format("127.18.%d.%d", subnet, octet);
+  identity.address = options_.network + format(".%d.%d", subnet, octet);
   identity.mac = format("02:18:%02x:00:00:%02x", static_cast<unsigned>(subnet), static_cast<unsigned>(octet));
   identity.serial = format("SN18%02d%03d", subnet, octet);
   const std::uint64_t key = physics::hash_of(identity.member, options_.seed);

@@ -304,6 +304,10 @@ void tray::load(const json& saved) {
   for (const auto& [detector, reaction] : saved.at("reactions").items()) {
     reactions_[detector] = reaction.get<std::string>();
   }
+  if (saved.at("host_on") == true) {
+    phase_ = host_phase::running;
+    boot_uri_ = saved.at("boot_uri").get<std::string>();
+  }
 }
 
 }  // namespace busbar::sim

@@ -25,6 +25,8 @@ class tray : public device {
   json save() const override;
   void load(const json& saved) override;
 
+  // Of the boot that runs; empty for a local boot.
+  const std::string& boot_uri() const { return boot_uri_; }
   bool wet(std::string_view detector, instant now) const;
   const std::vector<std::string>& detectors() const { return detectors_; }
 

@@ -10,7 +10,7 @@ constexpr const char* usage =
     "busbar-sim: simulated racks that answer Redfish over HTTPS, with agents and physics\n"
     "\n"
     "  busbar-sim run --state-dir DIR [--racks N] [--sku vr-nvl72|vr-4x1] [--profile quick|instant|real]\n"
-    "                 [--seed S] [--ideal]\n"
+    "                 [--seed S] [--ideal] [--network 127.18]\n"
     "  busbar-sim fault add KIND TARGET [--at D] [--for D] [--severity X] [--value V] --state-dir DIR\n"
     "  busbar-sim fault list | kinds | clear [KIND [TARGET]] --state-dir DIR\n"
     "  busbar-sim truth [PATH] [-o json] --state-dir DIR\n"
@@ -18,6 +18,7 @@ constexpr const char* usage =
     "  busbar-sim replay DIR --listen ADDRESS:PORT\n"
     "\n"
     "--state-dir may be given as BUSBAR_SIM_STATE_DIR. --ideal: devices answer at once; no figure uses it.\n"
+    "--network: rack n answers on NETWORK.n.x; give another one to each simulator on a host.\n"
     "Durations: 250ms, 10s, 2m. journal -o json prints one object a line.\n";
 
 }  // namespace
@@ -27,7 +28,7 @@ int main(int count, char** texts) {
   const arguments line =
       parse_arguments(count, texts, {"--ideal", "-f", "--help", "-h"},
                       {"--state-dir", "--racks", "--sku", "--profile", "--seed", "--at", "--for", "--severity",
-                       "--value", "-o", "--output", "--listen"});
+                       "--value", "--network", "-o", "--output", "--listen"});
   if (line.has("--help") || line.has("-h")) {
     std::fputs(usage, stdout);
     return exit_done;

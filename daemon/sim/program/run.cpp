@@ -212,8 +212,8 @@ void running_site::start_agents() {
   services.silent = [this](const std::string& member) {
     return loop_.call([&] { return model_->fault_active(fault_kind::agent_silent, member, monotonic_now()); });
   };
-  services.endpoint = [](const std::string& rack) {
-    return "127.18." + std::to_string(std::stoi(rack.substr(1))) + ".250:7443";
+  services.endpoint = [network = model_->options().network](const std::string& rack) {
+    return network + "." + std::to_string(std::stoi(rack.substr(1))) + ".250:7443";
   };
   services.sku = model_->sku().name;
   services.state_dir = folder_;
@@ -311,6 +311,7 @@ int run_command(const arguments& line) {
   options.racks = static_cast<int>(*racks);
   options.sku = line.value("--sku", "vr-nvl72");
   options.profile = line.value("--profile", "quick");
+  options.network = line.value("--network", options.network);
   options.seed = static_cast<std::uint64_t>(*seed);
   options.start = monotonic_now();
   options.wall_start = std::chrono::system_clock::now();
