@@ -21,28 +21,38 @@ namespace {
 
 using clock = event_loop::clock;
 
-// Results that wait for a connection. Past it the oldest go: the judge then finds them missing, which never passes.
+// Results that wait for a connection. Past it the oldest go: the judge then finds them missing, which never
+// passes.
 constexpr std::size_t outbox_limit = 4096;
 constexpr std::chrono::seconds settled_after(10);  // a stream that lived so long starts the back-off anew
 constexpr std::chrono::seconds renew_retry(30);
 constexpr std::chrono::milliseconds leave_limit(1000);
 
 std::int64_t wall_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
-std::string message_of(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
+std::string message_of(const absl::Status& status) {
+  return {status.message().data(), status.message().size()};
+}
 
 }  // namespace
 
 std::string_view to_text(agent_phase phase) {
   switch (phase) {
-    case agent_phase::waiting: return "waiting";
-    case agent_phase::enrolling: return "enrolling";
-    case agent_phase::connecting: return "connecting";
-    case agent_phase::connected: return "connected";
-    case agent_phase::refused: return "refused";
-    case agent_phase::stopped: return "stopped";
+    case agent_phase::waiting:
+      return "waiting";
+    case agent_phase::enrolling:
+      return "enrolling";
+    case agent_phase::connecting:
+      return "connecting";
+    case agent_phase::connected:
+      return "connected";
+    case agent_phase::refused:
+      return "refused";
+    case agent_phase::stopped:
+      return "stopped";
   }
   return "";
 }
@@ -50,9 +60,14 @@ std::string_view to_text(agent_phase phase) {
 // All of it lives on the loop, except the count of what is still out (which stop() waits for).
 class agent_client::session : public std::enable_shared_from_this<session> {
  public:
-  session(event_loop& loop, agent_options options, std::vector<std::shared_ptr<engine>> engines, observer watch)
-      : loop_(loop), options_(std::move(options)), engines_(std::move(engines)), watch_(std::move(watch)),
-        store_(options_.identity_file), wait_(options_.first_wait, options_.longest_wait, options_.seed) {}
+  session(event_loop& loop, agent_options options, std::vector<std::shared_ptr<engine>> engines,
+          observer watch)
+      : loop_(loop),
+        options_(std::move(options)),
+        engines_(std::move(engines)),
+        watch_(std::move(watch)),
+        store_(options_.identity_file),
+        wait_(options_.first_wait, options_.longest_wait, options_.seed) {}
 
   void begin();
   void end(const std::string& bye_reason);
@@ -172,7 +187,9 @@ void agent_client::session::birth() {
   enrolling_ = true;
   tell(agent_phase::enrolling, options_.endpoint);
   enrol(loop_, options_.endpoint, parsed->ca_sha256_hex, request,
-        [me = shared_from_this()](const call_end& end, const agent::EnrolResponse& response) { me->born(end, response); });
+        [me = shared_from_this()](const call_end& end, const agent::EnrolResponse& response) {
+          me->born(end, response);
+        });
 }
 
 void agent_client::session::born(const call_end& end, const agent::EnrolResponse& response) {
@@ -202,10 +219,10 @@ void agent_client::session::connect() {
   tell(agent_phase::connecting, options_.endpoint);
   open_ = false;
   const auto me = shared_from_this();
-  call_ = work_call::start(loop_, options_.endpoint, mine_,
-                           {[me] { me->on_open(); },
-                            [me](agent::DaemonMessage message) { me->on_message(std::move(message)); },
-                            [me](const call_end& end) { me->on_closed(end); }});
+  call_ = work_call::start(
+      loop_, options_.endpoint, mine_,
+      {[me] { me->on_open(); }, [me](agent::DaemonMessage message) { me->on_message(std::move(message)); },
+       [me](const call_end& end) { me->on_closed(end); }});
   call_->send(hello());
 }
 
@@ -356,7 +373,8 @@ void agent_client::session::start_test(const agent::Run& run) {
       if (me->open_) me->report(std::move(message));  // never kept for later
     });
   };
-  callbacks.measurement = [me, number, run_id = run.run_id(), test = run.test()](agent::Measurement measured) {
+  callbacks.measurement = [me, number, run_id = run.run_id(),
+                           test = run.test()](agent::Measurement measured) {
     me->loop_.post([me, number, run_id, test, measured = std::move(measured)]() mutable {
       if (number != me->test_number_) return;
       measured.set_run_id(run_id);
@@ -441,11 +459,14 @@ void agent_client::session::wait_until_ended() {
   ended_changed_.wait(lock, [this] { return ended_; });
 }
 
-agent_client::agent_client(event_loop& loop, agent_options options, std::vector<std::shared_ptr<engine>> engines,
-                           observer watch)
-    : session_(std::make_shared<session>(loop, std::move(options), std::move(engines), std::move(watch))), loop_(loop) {}
+agent_client::agent_client(event_loop& loop, agent_options options,
+                           std::vector<std::shared_ptr<engine>> engines, observer watch)
+    : session_(std::make_shared<session>(loop, std::move(options), std::move(engines), std::move(watch))),
+      loop_(loop) {}
 
-agent_client::~agent_client() { stop(""); }
+agent_client::~agent_client() {
+  stop("");
+}
 
 void agent_client::start() {
   loop_.post([me = session_] { me->begin(); });

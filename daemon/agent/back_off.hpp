@@ -1,5 +1,5 @@
-// How long to wait before the next try: doubles from `first` to `most`, and a random half of it is taken off so that the agents
-// of a rack do not come back in one beat. Pure: the seed is given.
+// How long to wait before the next try: doubles from `first` to `most`, and a random half of it is taken off
+// so that the agents of a rack do not come back in one beat. Pure: the seed is given.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace busbar::agent_client {
 class back_off {
  public:
   using duration = std::chrono::milliseconds;
-  back_off(duration first, duration most, std::uint64_t seed) : first_(first), most_(most), next_(first), random_(seed) {}
+  back_off(duration first, duration most, std::uint64_t seed)
+      : first_(first), most_(most), next_(first), random_(seed) {}
 
   duration next() {
     const duration whole = next_;

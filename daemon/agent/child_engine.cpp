@@ -24,7 +24,8 @@ struct engine_row {
   std::vector<std::string> probes;
 };
 
-// Names the agent runs, in order of preference where several offer a probe. A program of another name is not looked at.
+// Names the agent runs, in order of preference where several offer a probe. A program of another name is not
+// looked at.
 const std::vector<engine_row>& known_engines() {
   static const std::vector<engine_row> rows = {
       {"nccl", {"collective"}},
@@ -40,7 +41,8 @@ using digest_context = std::unique_ptr<EVP_MD_CTX, openssl_deleter<EVP_MD_CTX_fr
 // Of what the open file holds; its offset is left alone.
 absl::StatusOr<std::string> digest_of(int fd) {
   digest_context context(EVP_MD_CTX_new());
-  if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) return absl::InternalError("no SHA-256");
+  if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
+    return absl::InternalError("no SHA-256");
   std::array<char, 65536> buffer;
   off_t at = 0;
   while (true) {
@@ -96,7 +98,8 @@ std::string what_ended(const child_end& end, const std::string& line_error) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<child_engine>> child_engine::open(const std::filesystem::path& folder, const std::string& name,
+absl::StatusOr<std::shared_ptr<child_engine>> child_engine::open(const std::filesystem::path& folder,
+                                                                 const std::string& name,
                                                                  std::uint32_t gpus) {
   const auto path = folder / ("busbar-probe-" + name);
   open_program program;
@@ -106,7 +109,8 @@ absl::StatusOr<std::shared_ptr<child_engine>> child_engine::open(const std::file
   return std::shared_ptr<child_engine>(new child_engine(path, name, *std::move(digest), gpus));
 }
 
-std::vector<std::shared_ptr<engine>> child_engine::open_all(const std::filesystem::path& folder, std::uint32_t gpus,
+std::vector<std::shared_ptr<engine>> child_engine::open_all(const std::filesystem::path& folder,
+                                                            std::uint32_t gpus,
                                                             std::vector<std::string>* problems) {
   std::vector<std::shared_ptr<engine>> found;
   for (const auto& row : known_engines()) {
@@ -120,8 +124,12 @@ std::vector<std::shared_ptr<engine>> child_engine::open_all(const std::filesyste
   return found;
 }
 
-child_engine::child_engine(std::filesystem::path program, std::string name, std::string digest, std::uint32_t gpus)
-    : program_(std::move(program)), name_(std::move(name)), digest_(std::move(digest)), gpus_(gpus),
+child_engine::child_engine(std::filesystem::path program, std::string name, std::string digest,
+                           std::uint32_t gpus)
+    : program_(std::move(program)),
+      name_(std::move(name)),
+      digest_(std::move(digest)),
+      gpus_(gpus),
       thread_([this] { work(); }) {}
 
 child_engine::~child_engine() {

@@ -1,4 +1,5 @@
-// An engine that is a program: busbar-probe-<name> in the libexec folder, known by its digest, run as a child process.
+// An engine that is a program: busbar-probe-<name> in the libexec folder, known by its digest, run as a child
+// process.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -21,10 +22,11 @@ namespace busbar::agent_client {
 class child_engine final : public engine {
  public:
   // Refuses a program that others than its owner and root may write.
-  static absl::StatusOr<std::shared_ptr<child_engine>> open(const std::filesystem::path& folder, const std::string& name,
-                                                            std::uint32_t gpus);
+  static absl::StatusOr<std::shared_ptr<child_engine>> open(const std::filesystem::path& folder,
+                                                            const std::string& name, std::uint32_t gpus);
   // Every engine of `folder` whose name the agent knows; what is refused is told in `problems`.
-  static std::vector<std::shared_ptr<engine>> open_all(const std::filesystem::path& folder, std::uint32_t gpus,
+  static std::vector<std::shared_ptr<engine>> open_all(const std::filesystem::path& folder,
+                                                       std::uint32_t gpus,
                                                        std::vector<std::string>* problems);
   ~child_engine() override;
 

@@ -74,7 +74,8 @@ int spawn(int program_fd, const std::string& name, int in, int out, int err, pid
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::string argument = name;
   std::string path = "PATH=/usr/bin:/bin";
   char* arguments[] = {argument.data(), nullptr};
@@ -85,7 +86,8 @@ int spawn(int program_fd, const std::string& name, int in, int out, int err, pid
   return failed;
 }
 
-// Whole lines out of what was read so far. False: the taker said stop, or a limit is broken (then `error` says which).
+// Whole lines out of what was read so far. False: the taker said stop, or a limit is broken (then `error`
+// says which).
 bool take_lines(std::string& pending, std::string_view fresh, std::size_t* total,
                 const std::function<bool(const std::string&)>& line, std::string* error) {
   *total += fresh.size();
@@ -116,7 +118,10 @@ struct streams {
 
 // Until the child has ended and its output is read, or it must die (true).
 bool follow(const streams& watched, const std::function<bool(const std::string&)>& line, child_end* end) {
-  std::array<pollfd, 4> polled = {{{watched.out, POLLIN, 0}, {watched.err, POLLIN, 0}, {watched.exit, POLLIN, 0}, {watched.stop, POLLIN, 0}}};
+  std::array<pollfd, 4> polled = {{{watched.out, POLLIN, 0},
+                                   {watched.err, POLLIN, 0},
+                                   {watched.exit, POLLIN, 0},
+                                   {watched.stop, POLLIN, 0}}};
   std::string pending;
   std::size_t total = 0;
   std::array<char, 8192> buffer;
@@ -139,7 +144,8 @@ bool follow(const streams& watched, const std::function<bool(const std::string&)
       if (i == 0 && !take_lines(pending, fresh, &total, line, &end->error)) return true;
       if (i == 1) {
         end->stderr_tail.append(fresh);
-        if (end->stderr_tail.size() > stderr_kept) end->stderr_tail.erase(0, end->stderr_tail.size() - stderr_kept);
+        if (end->stderr_tail.size() > stderr_kept)
+          end->stderr_tail.erase(0, end->stderr_tail.size() - stderr_kept);
       }
     }
     if (exited && !moved) break;
@@ -156,7 +162,9 @@ bool follow(const streams& watched, const std::function<bool(const std::string&)
 
 child_process::child_process() : stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-child_process::~child_process() { ::close(stop_fd_); }
+child_process::~child_process() {
+  ::close(stop_fd_);
+}
 
 void child_process::kill() {
   const std::uint64_t one = 1;
@@ -176,9 +184,12 @@ child_end child_process::run(int program_fd, const std::string& name, const std:
   pipe_pair err;
   pid_t pid = -1;
   int failed = in.open() && out.open() && err.open() ? 0 : errno;
-  // Written before the child lives, so no SIGPIPE can come of it; what does not fit the pipe is refused, not waited for.
+  // Written before the child lives, so no SIGPIPE can come of it; what does not fit the pipe is refused, not
+  // waited for.
   if (failed == 0) ::fcntl(in.write.get(), F_SETFL, O_NONBLOCK);
-  if (failed == 0 && ::write(in.write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size())) failed = EMSGSIZE;
+  if (failed == 0 &&
+      ::write(in.write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size()))
+    failed = EMSGSIZE;
   if (failed == 0) failed = spawn(program_fd, name, in.read.get(), out.write.get(), err.write.get(), &pid);
   if (failed != 0) {
     end.error = "cannot start " + name + ": " + std::strerror(failed);
@@ -196,7 +207,8 @@ child_end child_process::run(int program_fd, const std::string& name, const std:
   } else {
     end.killed = follow({out.read.get(), err.read.get(), exit_fd.get(), stop_fd_}, line, &end);
   }
-  ::kill(-pid, SIGKILL);  // the whole group: also what a probe left behind. Not reaped yet, so the number is still its own
+  ::kill(-pid, SIGKILL);  // the whole group: also what a probe left behind. Not reaped yet, so the number is
+                          // still its own
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

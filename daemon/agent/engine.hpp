@@ -23,7 +23,8 @@ class engine {
   virtual bool offers(const std::string& probe) const = 0;
   // Returns at once. Never called while an earlier run has not called done.
   virtual void start(const agent::Run& run, run_callbacks report) = 0;
-  // The run in progress ends soon, whatever it takes; done is still called. No run in progress: nothing happens.
+  // The run in progress ends soon, whatever it takes; done is still called. No run in progress: nothing
+  // happens.
   virtual void cancel() = 0;
 };
 

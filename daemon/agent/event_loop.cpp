@@ -4,7 +4,9 @@ namespace busbar::agent_client {
 
 event_loop::event_loop() : thread_([this] { run(); }) {}
 
-event_loop::~event_loop() { stop(); }
+event_loop::~event_loop() {
+  stop();
+}
 
 bool event_loop::post(task work) {
   {

@@ -1,5 +1,6 @@
-// One thread that runs posted work in order and timers when due. Shared by many agents (their state lives on it, so it needs no
-// locks) and by the agent gate for what must not run on a gRPC thread. Deadlines are monotonic.
+// One thread that runs posted work in order and timers when due. Shared by many agents (their state lives on
+// it, so it needs no locks) and by the agent gate for what must not run on a gRPC thread. Deadlines are
+// monotonic.
 #pragma once
 
 #include <chrono>

@@ -22,19 +22,23 @@ namespace {
 constexpr int max_message_bytes = 256 * 1024;
 constexpr std::chrono::seconds enrol_deadline(10);
 
-std::string text_of(grpc::string_ref ref) { return {ref.data(), ref.size()}; }
+std::string text_of(grpc::string_ref ref) {
+  return {ref.data(), ref.size()};
+}
 
 // Recognises the gate before the agent holds any certificate: by the CA digest out of the token.
 class pinned_ca final : public grpc::experimental::ExternalCertificateVerifier {
  public:
   explicit pinned_ca(std::string digest) : digest_(std::move(digest)) {}
 
-  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
-              grpc::Status* verdict) override {
-    const auto ca = verify_server_chain(text_of(request->peer_cert()), text_of(request->peer_cert_full_chain()), digest_);
-    *verdict = ca.ok() ? grpc::Status::OK
-                       : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                      std::string(ca.status().message().data(), ca.status().message().size()));
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)>, grpc::Status* verdict) override {
+    const auto ca =
+        verify_server_chain(text_of(request->peer_cert()), text_of(request->peer_cert_full_chain()), digest_);
+    *verdict = ca.ok()
+                   ? grpc::Status::OK
+                   : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                                  std::string(ca.status().message().data(), ca.status().message().size()));
     return true;  // decided at once
   }
   void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
@@ -57,9 +61,12 @@ grpc::ChannelArguments channel_arguments() {
 
 call_end end_of(const grpc::Status& status) {
   const auto code = status.error_code();
-  const bool refused = code == grpc::StatusCode::UNAUTHENTICATED || code == grpc::StatusCode::PERMISSION_DENIED ||
-                       code == grpc::StatusCode::FAILED_PRECONDITION || code == grpc::StatusCode::INVALID_ARGUMENT;
-  const auto outcome = status.ok() ? call_outcome::ok : refused ? call_outcome::refused : call_outcome::unreachable;
+  const bool refused =
+      code == grpc::StatusCode::UNAUTHENTICATED || code == grpc::StatusCode::PERMISSION_DENIED ||
+      code == grpc::StatusCode::FAILED_PRECONDITION || code == grpc::StatusCode::INVALID_ARGUMENT;
+  const auto outcome = status.ok() ? call_outcome::ok
+                       : refused   ? call_outcome::refused
+                                   : call_outcome::unreachable;
   return {outcome, status.error_message()};
 }
 
@@ -70,8 +77,8 @@ struct enrol_call {
   std::unique_ptr<agent::AgentGate::Stub> stub;
 };
 
-// The stream itself; owns itself until OnDone. Everything but the reactions runs on the loop; one hold keeps the call usable
-// from there until the loop has seen that reading ended.
+// The stream itself; owns itself until OnDone. Everything but the reactions runs on the loop; one hold keeps
+// the call usable from there until the loop has seen that reading ended.
 class work_reactor final : public grpc::ClientBidiReactor<agent::AgentMessage, agent::DaemonMessage>,
                            public std::enable_shared_from_this<work_reactor> {
  public:
@@ -103,7 +110,8 @@ class work_reactor final : public grpc::ClientBidiReactor<agent::AgentMessage, a
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok) return;
     loop_.post([me = shared_from_this()] {
-      const auto open = me->report_.open;  // a copy: the callback may let go of the call and with it of its own functions
+      const auto open =
+          me->report_.open;  // a copy: the callback may let go of the call and with it of its own functions
       if (open) open();
     });
   }
@@ -133,8 +141,8 @@ class work_reactor final : public grpc::ClientBidiReactor<agent::AgentMessage, a
   }
 
   void OnDone(const grpc::Status& status) override {
-    // The last reference goes to the loop: gRPC 1.51 joins its callback threads when the last channel dies, so a channel must
-    // never be let go on one of them.
+    // The last reference goes to the loop: gRPC 1.51 joins its callback threads when the last channel dies,
+    // so a channel must never be let go on one of them.
     loop_.post([me = std::move(self_), end = end_of(status)] {
       const auto report = std::move(me->report_);
       me->report_ = {};
@@ -192,7 +200,8 @@ void enrol(event_loop& loop, const std::string& endpoint, const std::string& ca_
   grpc::experimental::TlsChannelCredentialsOptions tls;
   tls.set_verify_server_certs(false);  // the verifier does all of it: chain, purpose, name and the pinned CA
   tls.set_check_call_host(false);
-  tls.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<pinned_ca>(ca_sha256_hex));
+  tls.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<pinned_ca>(ca_sha256_hex));
   const auto channel =
       grpc::CreateCustomChannel(endpoint, grpc::experimental::TlsCredentials(tls), channel_arguments());
   auto call = std::make_shared<enrol_call>();
@@ -201,16 +210,17 @@ void enrol(event_loop& loop, const std::string& endpoint, const std::string& ca_
   call->context.set_deadline(std::chrono::system_clock::now() + enrol_deadline);
   auto& wire = *call;
   // Call and channel are moved on to the loop to die there (see work_reactor::OnDone).
-  wire.stub->async()->Enrol(&wire.context, &wire.request, &wire.response,
-                            [call = std::move(call), &loop, done = std::move(done)](const grpc::Status& status) mutable {
-                              loop.post([call = std::move(call), done = std::move(done), end = end_of(status)] {
-                                done(end, call->response);
-                              });
-                            });
+  wire.stub->async()->Enrol(
+      &wire.context, &wire.request, &wire.response,
+      [call = std::move(call), &loop, done = std::move(done)](const grpc::Status& status) mutable {
+        loop.post([call = std::move(call), done = std::move(done), end = end_of(status)] {
+          done(end, call->response);
+        });
+      });
 }
 
-std::unique_ptr<work_call> work_call::start(event_loop& loop, const std::string& endpoint, const identity& mine,
-                                            callbacks report) {
+std::unique_ptr<work_call> work_call::start(event_loop& loop, const std::string& endpoint,
+                                            const identity& mine, callbacks report) {
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = mine.ca_pem;
   tls.pem_private_key = mine.key_pem;

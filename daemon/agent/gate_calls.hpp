@@ -1,4 +1,5 @@
-// The agent's two calls to its gate, as callbacks on the agent's loop. All of grpcpp that the agent uses stands in the .cpp.
+// The agent's two calls to its gate, as callbacks on the agent's loop. All of grpcpp that the agent uses
+// stands in the .cpp.
 #pragma once
 
 #include <functional>
@@ -24,16 +25,16 @@ struct call_end {
 
 // One Enrol over TLS whose server is recognised by the CA digest of the token. `done` once, on the loop.
 void enrol(event_loop& loop, const std::string& endpoint, const std::string& ca_sha256_hex,
-           const agent::EnrolRequest& request,
-           std::function<void(call_end, agent::EnrolResponse)> done);
+           const agent::EnrolRequest& request, std::function<void(call_end, agent::EnrolResponse)> done);
 
-// One Work stream. Methods on the loop only; so are the callbacks. Destroying the handle cuts the stream; no callback after.
+// One Work stream. Methods on the loop only; so are the callbacks. Destroying the handle cuts the stream; no
+// callback after.
 class work_call {
  public:
   struct callbacks {
-    std::function<void()> open;                         // the gate took the certificate
+    std::function<void()> open;  // the gate took the certificate
     std::function<void(agent::DaemonMessage)> message;
-    std::function<void(call_end)> closed;               // once, last
+    std::function<void(call_end)> closed;  // once, last
   };
   static std::unique_ptr<work_call> start(event_loop& loop, const std::string& endpoint, const identity& mine,
                                           callbacks report);

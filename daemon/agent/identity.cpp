@@ -27,7 +27,8 @@ identity identity_from_text(const std::string& text) {
   const std::string start = token_line;
   const std::size_t line_end = text.find('\n');
   const std::size_t key = text.find(begin_key);
-  if (text.compare(0, start.size(), start) != 0 || line_end == std::string::npos || key != line_end + 1) return mine;
+  if (text.compare(0, start.size(), start) != 0 || line_end == std::string::npos || key != line_end + 1)
+    return mine;
   mine.token_digest = text.substr(start.size(), line_end - start.size());
   const std::size_t own = text.find(begin_certificate, key);
   mine.key_pem = text.substr(key, own == std::string::npos ? own : own - key);
@@ -55,11 +56,14 @@ absl::Status identity_store::save(const identity& mine) {
   const std::string fresh = file_.string() + ".new";
   const std::string text = identity_to_text(mine);
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  const bool written = fd >= 0 &&
+                       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       ::fsync(fd) == 0;
   const int why = errno;
   if (fd >= 0) ::close(fd);
   if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) {
-    return absl::UnavailableError("cannot keep the agent's identity in " + file_.string() + ": " + std::strerror(why));
+    return absl::UnavailableError("cannot keep the agent's identity in " + file_.string() + ": " +
+                                  std::strerror(why));
   }
   return absl::OkStatus();
 }

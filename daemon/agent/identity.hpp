@@ -1,5 +1,6 @@
-// What an agent is: its key, the certificate it was given, the CA it trusts. One file, 0600, replaced as a whole; an empty path
-// keeps it in memory (the simulator). An identity belongs to one token: another boot's token makes a new one.
+// What an agent is: its key, the certificate it was given, the CA it trusts. One file, 0600, replaced as a
+// whole; an empty path keeps it in memory (the simulator). An identity belongs to one token: another boot's
+// token makes a new one.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,7 +11,7 @@
 namespace busbar::agent_client {
 
 struct identity {
-  std::string token_digest;     // hex
+  std::string token_digest;  // hex
   std::string key_pem;
   std::string certificate_pem;  // empty: not enrolled yet
   std::string ca_pem;

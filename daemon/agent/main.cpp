@@ -1,5 +1,6 @@
-// busbar-agent: on a compute tray's OS. Takes its token and endpoint from flags or the kernel's boot parameters, its serial from
-// the firmware's tables, finds its engines in the libexec folder and serves its rack daemon until SIGTERM.
+// busbar-agent: on a compute tray's OS. Takes its token and endpoint from flags or the kernel's boot
+// parameters, its serial from the firmware's tables, finds its engines in the libexec folder and serves its
+// rack daemon until SIGTERM.
 #include <getopt.h>
 #include <signal.h>
 
@@ -37,9 +38,11 @@ struct arguments {
 
 void usage(std::FILE* out) {
   std::fputs(
-      "busbar-agent [--endpoint HOST:PORT] [--token TOKEN | --token-file FILE] [--serial TEXT] [--limits NAME]\n"
+      "busbar-agent [--endpoint HOST:PORT] [--token TOKEN | --token-file FILE] [--serial TEXT] [--limits "
+      "NAME]\n"
       "             [--gpus N] [--state-dir DIR] [--engines DIR]\n"
-      "Token and endpoint default to busbar.token= and busbar.endpoint= of /proc/cmdline, the serial to the firmware's\n"
+      "Token and endpoint default to busbar.token= and busbar.endpoint= of /proc/cmdline, the serial to the "
+      "firmware's\n"
       "product serial. --limits: whose limits the results are judged by (a SKU's name, or reference).\n",
       out);
 }
@@ -53,11 +56,16 @@ std::string file_text(const std::string& path) {
 
 // nullopt: said why on stderr.
 std::optional<arguments> read_arguments(int argc, char** argv) {
-  static const option options[] = {{"endpoint", required_argument, nullptr, 'e'}, {"token", required_argument, nullptr, 't'},
-                                   {"token-file", required_argument, nullptr, 'f'}, {"serial", required_argument, nullptr, 's'},
-                                   {"limits", required_argument, nullptr, 'l'},   {"gpus", required_argument, nullptr, 'g'},
-                                   {"state-dir", required_argument, nullptr, 'd'}, {"engines", required_argument, nullptr, 'x'},
-                                   {"help", no_argument, nullptr, 'h'},           {nullptr, 0, nullptr, 0}};
+  static const option options[] = {{"endpoint", required_argument, nullptr, 'e'},
+                                   {"token", required_argument, nullptr, 't'},
+                                   {"token-file", required_argument, nullptr, 'f'},
+                                   {"serial", required_argument, nullptr, 's'},
+                                   {"limits", required_argument, nullptr, 'l'},
+                                   {"gpus", required_argument, nullptr, 'g'},
+                                   {"state-dir", required_argument, nullptr, 'd'},
+                                   {"engines", required_argument, nullptr, 'x'},
+                                   {"help", no_argument, nullptr, 'h'},
+                                   {nullptr, 0, nullptr, 0}};
   arguments out;
   const auto boot = parse_boot_parameters(file_text("/proc/cmdline"));
   out.token = boot.token;
@@ -129,16 +137,20 @@ int main(int argc, char** argv) {
 
   std::vector<std::string> problems;
   const auto engines = child_engine::open_all(given->engines, given->gpus, &problems);
-  for (const auto& problem : problems) std::fprintf(stderr, "busbar-agent: engine refused: %s\n", problem.c_str());
+  for (const auto& problem : problems)
+    std::fprintf(stderr, "busbar-agent: engine refused: %s\n", problem.c_str());
   for (const auto& one : engines) {
     std::fprintf(stderr, "busbar-agent: engine=%s sha256=%s\n", one->name().c_str(), one->sha256().c_str());
   }
-  if (engines.empty()) std::fprintf(stderr, "busbar-agent: no engine in %s; it will report and run nothing\n", given->engines.c_str());
+  if (engines.empty())
+    std::fprintf(stderr, "busbar-agent: no engine in %s; it will report and run nothing\n",
+                 given->engines.c_str());
 
   event_loop loop;
   agent_client agent(loop, options_of(*given), engines, [](agent_phase phase, const std::string& why) {
     const auto name = to_text(phase);
-    std::fprintf(stderr, "busbar-agent: phase=%.*s why=\"%s\"\n", static_cast<int>(name.size()), name.data(), why.c_str());
+    std::fprintf(stderr, "busbar-agent: phase=%.*s why=\"%s\"\n", static_cast<int>(name.size()), name.data(),
+                 why.c_str());
   });
   agent.start();
   int signal_number = 0;

@@ -61,7 +61,8 @@ inline std::string x509_to_pem(X509* certificate) {
 
 inline std::string key_to_pem(EVP_PKEY* key) {
   bio_handle bio(BIO_new(BIO_s_mem()));
-  if (!bio || PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) return {};
+  if (!bio || PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+    return {};
   return bio_text(bio.get());
 }
 

@@ -20,7 +20,8 @@ bool short_text(const json& value, std::string* out) {
   return out->size() <= longest_text;
 }
 
-absl::Status read_field(const std::string& key, const json& value, std::uint32_t gpus, agent::Measurement* out) {
+absl::Status read_field(const std::string& key, const json& value, std::uint32_t gpus,
+                        agent::Measurement* out) {
   std::string text;
   if (key == "gpu") {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= gpus) return malformed("gpu");
@@ -53,7 +54,8 @@ std::string probe_request(const agent::Run& run, std::uint32_t gpus) {
   for (const auto& peer : run.peers()) out["peers"].push_back(peer);
   out["parameters"] = json::object();
   for (const auto& [name, value] : run.parameters()) out["parameters"][name] = value;
-  // What is not UTF-8 becomes the replacement character: the program then refuses it as any other wrong parameter.
+  // What is not UTF-8 becomes the replacement character: the program then refuses it as any other wrong
+  // parameter.
   return out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

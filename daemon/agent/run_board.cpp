@@ -23,7 +23,9 @@ agent::TestDone not_ok(const agent::Run& run, const std::string& error) {
   return done;
 }
 
-bool same_test(const agent::Run& a, const agent::Run& b) { return a.run_id() == b.run_id() && a.test() == b.test(); }
+bool same_test(const agent::Run& a, const agent::Run& b) {
+  return a.run_id() == b.run_id() && a.test() == b.test();
+}
 
 }  // namespace
 
@@ -35,8 +37,9 @@ run_board::steps run_board::accept(const agent::Run& run, time_point now) {
   }
   const auto length = run.has_lease() ? to_ns(run.lease()) : std::chrono::nanoseconds(default_lease);
   leases_[run.run_id()] = {length, now + length};
-  const bool known = (current_ && same_test(current_->run, run) && current_->ended_because.empty()) ||
-                     std::any_of(queue_.begin(), queue_.end(), [&run](const agent::Run& q) { return same_test(q, run); });
+  const bool known =
+      (current_ && same_test(current_->run, run) && current_->ended_because.empty()) ||
+      std::any_of(queue_.begin(), queue_.end(), [&run](const agent::Run& q) { return same_test(q, run); });
   if (known) return out;
   const std::string superseded = "superseded by run " + run.run_id();
   drop_queued(run.run_id(), true, superseded, out);
@@ -117,7 +120,8 @@ void run_board::start_next(steps& out, time_point now) {
   current_ = in_progress{std::move(queue_.front()), now, ""};
   queue_.pop_front();
   const auto& run = current_->run;
-  current_->deadline = now + (run.has_deadline() ? to_ns(run.deadline()) : to_ns(run.duration()) + default_slack);
+  current_->deadline =
+      now + (run.has_deadline() ? to_ns(run.deadline()) : to_ns(run.duration()) + default_slack);
   out.push_back(start_test{run});
 }
 
@@ -143,7 +147,8 @@ void run_board::forget_idle_leases() {
   std::erase_if(leases_, [this](const auto& entry) {
     const std::string& run_id = entry.first;
     if (current_ && current_->run.run_id() == run_id) return false;
-    return std::none_of(queue_.begin(), queue_.end(), [&run_id](const agent::Run& q) { return q.run_id() == run_id; });
+    return std::none_of(queue_.begin(), queue_.end(),
+                        [&run_id](const agent::Run& q) { return q.run_id() == run_id; });
   });
 }
 

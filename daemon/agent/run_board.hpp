@@ -1,5 +1,5 @@
-// What an agent has been told to run: a queue, one test in progress, a lease a run. Pure: the time is passed in; what is to be
-// done comes back as steps in order. The session does them on its loop.
+// What an agent has been told to run: a queue, one test in progress, a lease a run. Pure: the time is passed
+// in; what is to be done comes back as steps in order. The session does them on its loop.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,18 @@ class run_board {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  struct start_test { agent::Run run; };
+  struct start_test {
+    agent::Run run;
+  };
   struct cancel_test {};
-  struct report_done { agent::TestDone done; };
+  struct report_done {
+    agent::TestDone done;
+  };
   using step = std::variant<start_test, cancel_test, report_done>;
   using steps = std::vector<step>;
 
-  // A test that is known already only renews its run's lease. A test of another run ends the older run: the newest order of
-  // the rack daemon is the one that holds.
+  // A test that is known already only renews its run's lease. A test of another run ends the older run: the
+  // newest order of the rack daemon is the one that holds.
   steps accept(const agent::Run& run, time_point now);
   steps cancel(const std::string& run_id, const std::string& why, time_point now);
   void renew(const std::string& run_id, time_point now);

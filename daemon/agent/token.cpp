@@ -59,7 +59,8 @@ std::string make_token(const std::string& ca_sha256_hex) {
 absl::StatusOr<token> parse_token(const std::string& text) {
   const std::size_t dot = text.find('.');
   if (dot != base64_of_32 || text.size() != 2 * base64_of_32 + 1) {
-    return absl::InvalidArgumentError("not an agent token: expected two parts of 43 characters with a dot between");
+    return absl::InvalidArgumentError(
+        "not an agent token: expected two parts of 43 characters with a dot between");
   }
   std::string secret;
   std::string digest;

@@ -1,5 +1,6 @@
-// The one-time token of a boot: "<secret>.<CA digest>", both base64url. The secret proves the tray to the gate; the digest lets
-// the agent recognise the gate before it holds any certificate (the token itself travels over the BMC's pinned Redfish).
+// The one-time token of a boot: "<secret>.<CA digest>", both base64url. The secret proves the tray to the
+// gate; the digest lets the agent recognise the gate before it holds any certificate (the token itself
+// travels over the BMC's pinned Redfish).
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -17,7 +18,8 @@ std::string make_token(const std::string& ca_sha256_hex);
 absl::StatusOr<token> parse_token(const std::string& text);
 
 // What a tray needs to be born, out of a boot URI's query or a kernel command line:
-//   https://images.site/s.efi?token=T&endpoint=127.18.1.250:7443      busbar.token=T busbar.endpoint=127.18.1.250:7443
+//   https://images.site/s.efi?token=T&endpoint=127.18.1.250:7443      busbar.token=T
+//   busbar.endpoint=127.18.1.250:7443
 struct boot_parameters {
   std::string token;
   std::string endpoint;  // empty: not given

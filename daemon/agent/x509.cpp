@@ -69,8 +69,10 @@ absl::StatusOr<std::string> make_csr(const std::string& key_pem, const std::stri
   X509_NAME* name = csr ? X509_REQ_get_subject_name(csr.get()) : nullptr;
   const auto* text = reinterpret_cast<const unsigned char*>(common_name.data());
   if (name == nullptr || X509_REQ_set_version(csr.get(), X509_REQ_VERSION_1) != 1 ||
-      X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, text, static_cast<int>(common_name.size()), -1, 0) != 1 ||
-      X509_REQ_set_pubkey(csr.get(), key.get()) != 1 || X509_REQ_sign(csr.get(), key.get(), EVP_sha256()) <= 0) {
+      X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, text, static_cast<int>(common_name.size()), -1,
+                                 0) != 1 ||
+      X509_REQ_set_pubkey(csr.get(), key.get()) != 1 ||
+      X509_REQ_sign(csr.get(), key.get(), EVP_sha256()) <= 0) {
     return absl::InternalError("cannot make a certificate request: " + last_openssl_error());
   }
   bio_handle bio(BIO_new(BIO_s_mem()));
@@ -85,12 +87,14 @@ absl::StatusOr<certificate_facts> read_certificate(const std::string& certificat
   if (!certificate) return bad("certificate cannot be read");
   certificate_facts facts;
   char name[256] = {};
-  const int length = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
+  const int length =
+      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
   if (length > 0) facts.common_name.assign(name, static_cast<std::size_t>(length));
   facts.not_before = unix_seconds(X509_get0_notBefore(certificate.get()));
   facts.not_after = unix_seconds(X509_get0_notAfter(certificate.get()));
   facts.sha256_hex = digest_of(certificate.get());
-  if (facts.not_after <= facts.not_before) return absl::InvalidArgumentError("certificate has no valid period");
+  if (facts.not_after <= facts.not_before)
+    return absl::InvalidArgumentError("certificate has no valid period");
   return facts;
 }
 
@@ -99,8 +103,10 @@ absl::StatusOr<std::string> csr_key_digest(const std::string& csr_pem) {
   const auto csr = read_csr(csr_pem);
   if (!csr) return bad("certificate request cannot be read");
   EVP_PKEY* key = X509_REQ_get0_pubkey(csr.get());
-  if (key == nullptr || !is_p256(key)) return absl::InvalidArgumentError("certificate request: the key is not P-256");
-  if (X509_REQ_verify(csr.get(), key) != 1) return bad("certificate request: its own signature does not hold");
+  if (key == nullptr || !is_p256(key))
+    return absl::InvalidArgumentError("certificate request: the key is not P-256");
+  if (X509_REQ_verify(csr.get(), key) != 1)
+    return bad("certificate request: its own signature does not hold");
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(key, &der);
   if (size <= 0) return bad("certificate request: the key cannot be written");
@@ -127,7 +133,8 @@ absl::StatusOr<std::string> verify_server_chain(const std::string& leaf_pem, con
   for (const auto& certificate : chain) {
     if (digest_of(certificate.get()) == ca_sha256_hex) anchor = certificate.get();
   }
-  if (anchor == nullptr) return absl::UnauthenticatedError("the server did not show the CA that the token names");
+  if (anchor == nullptr)
+    return absl::UnauthenticatedError("the server did not show the CA that the token names");
   store_handle store(X509_STORE_new());
   store_context_handle context(X509_STORE_CTX_new());
   if (!store || !context || X509_STORE_add_cert(store.get(), anchor) != 1 ||

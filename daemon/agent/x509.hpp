@@ -1,5 +1,5 @@
-// The few things that both ends of the agent wire do with keys and certificates (ECDSA P-256, PEM in and out). OpenSSL stays
-// in the .cpp. Thread-safe: no state.
+// The few things that both ends of the agent wire do with keys and certificates (ECDSA P-256, PEM in and
+// out). OpenSSL stays in the .cpp. Thread-safe: no state.
 #pragma once
 
 #include <absl/status/status.h>
@@ -11,7 +11,8 @@
 
 namespace busbar::agent_client {
 
-// Every server certificate of an agent gate carries this DNS name; the CA is private to one rack, so the name is only a role.
+// Every server certificate of an agent gate carries this DNS name; the CA is private to one rack, so the name
+// is only a role.
 inline constexpr std::string_view gate_server_name = "agent-gate.busbar";
 
 struct certificate_facts {
@@ -28,8 +29,8 @@ absl::StatusOr<certificate_facts> read_certificate(const std::string& certificat
 absl::StatusOr<std::string> csr_key_digest(const std::string& csr_pem);
 absl::Status key_matches(const std::string& key_pem, const std::string& certificate_pem);
 
-// The server's certificate must chain to the one certificate of `chain_pem` whose digest is `ca_sha256_hex`, be made for a
-// server and carry gate_server_name. Gives that CA's PEM.
+// The server's certificate must chain to the one certificate of `chain_pem` whose digest is `ca_sha256_hex`,
+// be made for a server and carry gate_server_name. Gives that CA's PEM.
 absl::StatusOr<std::string> verify_server_chain(const std::string& leaf_pem, const std::string& chain_pem,
                                                 const std::string& ca_sha256_hex);
 

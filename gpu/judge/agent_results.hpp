@@ -24,8 +24,9 @@ inline measurement from_agent(const std::string& member, const agent::Measuremen
 }
 
 // Results of other runs are left out: they belong to nothing here.
-inline judgement judge_agents(const journal::Suite& suite, const std::string& run_id, const std::vector<std::string>& members,
-                              std::uint32_t gpus_per_member, const std::map<std::string, std::string>& limits_by_member,
+inline judgement judge_agents(const journal::Suite& suite, const std::string& run_id,
+                              const std::vector<std::string>& members, std::uint32_t gpus_per_member,
+                              const std::map<std::string, std::string>& limits_by_member,
                               const std::map<std::string, std::vector<agent::Measurement>>& measured) {
   judge_request request = {&suite, run_id, members, gpus_per_member, limits_by_member, {}};
   for (const auto& [member, sent] : measured) {

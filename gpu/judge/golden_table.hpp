@@ -1,5 +1,6 @@
-// The texts that `equal: golden` stands for. Whole-number arithmetic makes them the same on every engine; a row may still be
-// given for one limits name alone. Data, checked against the reference probes in tests/unit/judge.
+// The texts that `equal: golden` stands for. Whole-number arithmetic makes them the same on every engine; a
+// row may still be given for one limits name alone. Data, checked against the reference probes in
+// tests/unit/judge.
 #pragma once
 
 #include <map>
@@ -10,7 +11,8 @@
 namespace busbar::gpu {
 
 // nullopt: there is no golden value for this probe, metric and these parameters; nothing can be judged by it.
-std::optional<std::string_view> golden_text(std::string_view limits, std::string_view probe, std::string_view metric,
+std::optional<std::string_view> golden_text(std::string_view limits, std::string_view probe,
+                                            std::string_view metric,
                                             const std::map<std::string, std::string>& parameters);
 
 }  // namespace busbar::gpu

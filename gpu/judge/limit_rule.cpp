@@ -17,7 +17,8 @@ std::string number(double value) {
 }
 
 // nullopt: no limit of that kind. `missing`: there is one, but not for these limits.
-std::optional<double> bound(const google::protobuf::Map<std::string, double>& bounds, std::string_view limits, bool* missing) {
+std::optional<double> bound(const google::protobuf::Map<std::string, double>& bounds, std::string_view limits,
+                            bool* missing) {
   if (bounds.empty()) return std::nullopt;
   auto found = bounds.find(std::string(limits));
   if (found == bounds.end()) found = bounds.find("");
@@ -41,10 +42,13 @@ bool unit_fits(const std::string& wanted, const std::string& seen) {
   return wanted == seen;
 }
 
-ruling undecided(std::string why) { return {finding::undecided, std::move(why)}; }
+ruling undecided(std::string why) {
+  return {finding::undecided, std::move(why)};
+}
 
 ruling rule_equal(const journal::MetricRule& rule, std::string_view probe,
-                  const std::map<std::string, std::string>& parameters, std::string_view limits, const measurement& seen) {
+                  const std::map<std::string, std::string>& parameters, std::string_view limits,
+                  const measurement& seen) {
   if (rule.equal() == "golden") {
     const auto golden = golden_text(limits, probe, rule.name(), parameters);
     if (!golden) return undecided("= golden, but no golden value is known for this probe and its parameters");
@@ -71,12 +75,15 @@ std::string limit_in_words(const journal::MetricRule& rule, std::string_view lim
   if (least) words += ">= " + number(*least);
   if (most) words += (words.empty() ? "<= " : " and <= ") + number(*most);
   if (!rule.equal().empty()) words += (words.empty() ? "= " : " and = ") + rule.equal();
-  if (missing || words.empty()) words += words.empty() ? "no limit named " + std::string(limits) : " (and one not named " + std::string(limits) + ")";
+  if (missing || words.empty())
+    words += words.empty() ? "no limit named " + std::string(limits)
+                           : " (and one not named " + std::string(limits) + ")";
   return words;
 }
 
-ruling rule_on(const journal::MetricRule& rule, std::string_view probe, const std::map<std::string, std::string>& parameters,
-               std::string_view limits, const measurement& seen) {
+ruling rule_on(const journal::MetricRule& rule, std::string_view probe,
+               const std::map<std::string, std::string>& parameters, std::string_view limits,
+               const measurement& seen) {
   if (!unit_fits(rule.unit(), seen.unit)) {
     return undecided("unit " + (rule.unit().empty() ? "none" : rule.unit()) + " wanted, " +
                      (seen.unit.empty() ? "none" : seen.unit) + " seen");
@@ -85,12 +92,14 @@ ruling rule_on(const journal::MetricRule& rule, std::string_view probe, const st
   const auto least = bound(rule.min(), limits, &missing);
   const auto most = bound(rule.max(), limits, &missing);
   if (missing || (!least && !most && rule.equal().empty())) return undecided(limit_in_words(rule, limits));
-  if ((least && !std::isfinite(*least)) || (most && !std::isfinite(*most))) return undecided("the limit is not a number");
+  if ((least && !std::isfinite(*least)) || (most && !std::isfinite(*most)))
+    return undecided("the limit is not a number");
   ruling out = {finding::within, ""};
   if (!rule.equal().empty()) out = rule_equal(rule, probe, parameters, limits, seen);
   if (!least && !most) return out;
   if (out.what == finding::undecided) return out;
-  if (!seen.value || !seen.text.empty()) return undecided(limit_in_words(rule, limits) + ", seen is no number");
+  if (!seen.value || !seen.text.empty())
+    return undecided(limit_in_words(rule, limits) + ", seen is no number");
   const bool inside = (!least || *seen.value >= *least) && (!most || *seen.value <= *most);
   if (!inside) out.what = finding::outside;
   out.limit = limit_in_words(rule, limits);

@@ -43,8 +43,8 @@ void show(const measurement& seen, journal::MetricResult& row) {
 }
 
 // The one row of an expected result.
-journal::MetricResult decide(const case_at_hand& one, const std::string& limits, const std::string& member, std::uint32_t gpu,
-                             const std::vector<const measurement*>& seen, finding* found) {
+journal::MetricResult decide(const case_at_hand& one, const std::string& limits, const std::string& member,
+                             std::uint32_t gpu, const std::vector<const measurement*>& seen, finding* found) {
   auto row = row_for(one.test->name(), member, gpu, one.rule->name());
   row.set_unit(one.rule->unit());
   *found = finding::undecided;
@@ -91,8 +91,8 @@ bool repeats_itself(const journal::Suite& suite) {
   return false;
 }
 
-void judge_expected(const judge_request& request, std::map<slot, std::vector<const measurement*>>& seen, judgement& out,
-                    tally& counts) {
+void judge_expected(const judge_request& request, std::map<slot, std::vector<const measurement*>>& seen,
+                    judgement& out, tally& counts) {
   for (const auto& test : request.suite->tests()) {
     const std::map<std::string, std::string> parameters(test.parameters().begin(), test.parameters().end());
     for (const auto& rule : test.metrics()) {
@@ -103,7 +103,8 @@ void judge_expected(const judge_request& request, std::map<slot, std::vector<con
         for (std::uint32_t gpu = 0; gpu < request.gpus_per_member; ++gpu) {
           const auto here = seen.extract(slot{test.name(), member, gpu, rule.name()});
           finding found = finding::undecided;
-          auto row = decide(one, limits, member, gpu, here.empty() ? std::vector<const measurement*>() : here.mapped(), &found);
+          auto row = decide(one, limits, member, gpu,
+                            here.empty() ? std::vector<const measurement*>() : here.mapped(), &found);
           if (found != finding::undecided) ++counts.complete;
           if (found == finding::outside) counts.outside.push_back(row);
           if (found == finding::undecided) counts.incomplete.push_back(row);
@@ -176,23 +177,25 @@ std::string row_text(const journal::MetricResult& row) {
     std::snprintf(text, sizeof text, "%.17g", row.value());
     value = text;
   }
-  return "{\"test\":" + quoted(row.test()) + ",\"member\":" + quoted(row.member()) + ",\"gpu\":" + std::to_string(row.gpu()) +
-         ",\"metric\":" + quoted(row.metric()) + ",\"value\":" + value + ",\"text\":" + quoted(row.text()) +
-         ",\"unit\":" + quoted(row.unit()) + ",\"limit\":" + quoted(row.limit()) +
-         ",\"passed\":" + (row.passed() ? "true" : "false") + "}";
+  return "{\"test\":" + quoted(row.test()) + ",\"member\":" + quoted(row.member()) +
+         ",\"gpu\":" + std::to_string(row.gpu()) + ",\"metric\":" + quoted(row.metric()) +
+         ",\"value\":" + value + ",\"text\":" + quoted(row.text()) + ",\"unit\":" + quoted(row.unit()) +
+         ",\"limit\":" + quoted(row.limit()) + ",\"passed\":" + (row.passed() ? "true" : "false") + "}";
 }
 
 }  // namespace
 
 std::string evidence_text(const judgement& judged) {
   const auto& result = judged.result;
-  std::string out = "{\"kind\":\"SuiteEvidence\",\"run\":" + quoted(result.run_id()) + ",\"suite\":" + quoted(result.suite()) +
+  std::string out = "{\"kind\":\"SuiteEvidence\",\"run\":" + quoted(result.run_id()) +
+                    ",\"suite\":" + quoted(result.suite()) +
                     ",\"verdict\":" + quoted(SuiteResult::Verdict_Name(result.verdict())) +
-                    ",\"results\":" + std::to_string(result.results()) + ",\"expected\":" + std::to_string(result.expected()) +
-                    ",\"members\":[";
+                    ",\"results\":" + std::to_string(result.results()) +
+                    ",\"expected\":" + std::to_string(result.expected()) + ",\"members\":[";
   for (int i = 0; i < result.members_size(); ++i) out += (i == 0 ? "" : ",") + quoted(result.members(i));
   out += "],\"rows\":[";
-  for (std::size_t i = 0; i < judged.rows.size(); ++i) out += (i == 0 ? "\n" : ",\n") + row_text(judged.rows[i]);
+  for (std::size_t i = 0; i < judged.rows.size(); ++i)
+    out += (i == 0 ? "\n" : ",\n") + row_text(judged.rows[i]);
   return out + "\n]}\n";
 }
 

@@ -1,7 +1,8 @@
-// What a suite's results are worth. Pure and fail-closed: a suite passes only if every declared member gave, for every one of
-// its GPUs and every metric of every test, exactly one good value of the right kind and unit within a limit that is known.
-// Whatever is missing, doubled, not a number, not good, unasked or without a limit makes INCOMPLETE; a good value outside its
-// limit makes FAIL (also where other results are missing). An empty suite or no member is INCOMPLETE: nothing was proved.
+// What a suite's results are worth. Pure and fail-closed: a suite passes only if every declared member gave,
+// for every one of its GPUs and every metric of every test, exactly one good value of the right kind and unit
+// within a limit that is known. Whatever is missing, doubled, not a number, not good, unasked or without a
+// limit makes INCOMPLETE; a good value outside its limit makes FAIL (also where other results are missing).
+// An empty suite or no member is INCOMPLETE: nothing was proved.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +30,16 @@ struct measurement {
 struct judge_request {
   const journal::Suite* suite = nullptr;
   std::string run_id;
-  std::vector<std::string> members;                // declared at the run's start
-  std::uint32_t gpus_per_member = 0;               // of the SKU
-  std::map<std::string, std::string> limits;       // by member: whose limits (a SKU's name, "reference"); absent = none apply
-  std::vector<measurement> measured;               // of this run only
+  std::vector<std::string> members;   // declared at the run's start
+  std::uint32_t gpus_per_member = 0;  // of the SKU
+  std::map<std::string, std::string>
+      limits;  // by member: whose limits (a SKU's name, "reference"); absent = none apply
+  std::vector<measurement> measured;  // of this run only
 };
 
 struct judgement {
-  journal::SuiteResult result;                     // failures: rows outside limits first, then what is incomplete
-  std::vector<journal::MetricResult> rows;         // every expected result and every unasked one: the evidence
+  journal::SuiteResult result;              // failures: rows outside limits first, then what is incomplete
+  std::vector<journal::MetricResult> rows;  // every expected result and every unasked one: the evidence
 };
 
 judgement judge(const judge_request& request);

@@ -1,4 +1,5 @@
-// busbar-probe-reference: one request on stdin, result lines on stdout (see request.hpp). Dies with the agent that started it.
+// busbar-probe-reference: one request on stdin, result lines on stdout (see request.hpp). Dies with the agent
+// that started it.
 #include <sys/prctl.h>
 
 #include <csignal>

@@ -19,9 +19,13 @@ constexpr std::int64_t one = std::int64_t{1} << fraction_bits;
 
 using fixed = std::int64_t;  // 16.16, kept in 64 bits so that products do not overflow
 
-fixed times(fixed a, fixed b) { return (a * b) / one; }  // division: towards zero on every machine
+fixed times(fixed a, fixed b) {
+  return (a * b) / one;
+}  // division: towards zero on every machine
 
-fixed small_weight(sequence& source) { return static_cast<fixed>(source.next() % 32768) - 16384; }  // [-0.25, 0.25)
+fixed small_weight(sequence& source) {
+  return static_cast<fixed>(source.next() % 32768) - 16384;
+}  // [-0.25, 0.25)
 
 struct network {
   std::array<std::array<fixed, inputs>, hidden> first{};
@@ -55,7 +59,8 @@ data_set seeded_data(sequence& source) {
     auto& x = data.x[static_cast<std::size_t>(s)];
     for (auto& value : x) value = static_cast<fixed>(source.next() % 131072) - 65536;
     for (std::size_t o = 0; o < outputs; ++o) {
-      for (std::size_t i = 0; i < inputs; ++i) data.y[static_cast<std::size_t>(s)][o] += times(mix[o][i], x[i]);
+      for (std::size_t i = 0; i < inputs; ++i)
+        data.y[static_cast<std::size_t>(s)][o] += times(mix[o][i], x[i]);
     }
   }
   return data;
@@ -99,6 +104,25 @@ void descend(network& net, const network& gradient) {
   }
 }
 
+using words = std::vector<std::uint64_t>;
+
+// What the result must be, and each rank's buffer before: the sum over all ranks (it wraps: the same in every
+// order), or, to gather, each owner's chunk.
+std::pair<words, std::vector<words>> fill_buffers(std::uint32_t ranks, std::size_t chunk, std::uint64_t seed,
+                                                  bool gather) {
+  const std::size_t n = chunk * ranks;
+  std::pair<words, std::vector<words>> out{words(n, 0), std::vector<words>(ranks, words(n))};
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    sequence source(seed + r);
+    for (std::size_t i = 0; i < n; ++i) {
+      out.second[r][i] = source.next();
+      const bool owned = i / chunk == (r + 1) % ranks;
+      if (!gather || owned) out.first[i] += out.second[r][i];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::uint64_t sequence::next() {
@@ -137,7 +161,8 @@ std::string multiply_and_hash(std::uint32_t size, std::uint64_t seed) {
       const std::int32_t factor = a[i * n + k];
       for (std::size_t j = 0; j < n; ++j) row[j] += factor * b[k * n + j];
     }
-    for (const std::int32_t value : row) hash.add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(value)));
+    for (const std::int32_t value : row)
+      hash.add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(value)));
   }
   return hash.hex();
 }
@@ -159,30 +184,26 @@ training_outcome train(std::uint64_t seed, std::uint32_t steps) {
   return outcome;
 }
 
-reduce_outcome ring_all_reduce(std::uint32_t ranks, std::uint32_t elements, std::uint64_t seed) {
-  // A whole number of equal chunks, one a rank.
+ring_outcome run_ring(ring_operation operation, std::uint32_t ranks, std::uint32_t elements,
+                      std::uint64_t seed) {
+  // A whole number of equal chunks, one a rank; rank r owns chunk r + 1.
   const std::size_t chunk = (elements + ranks - 1) / ranks;
-  const std::size_t n = chunk * ranks;
-  std::vector<std::vector<std::uint64_t>> buffers(ranks, std::vector<std::uint64_t>(n));
-  std::vector<std::uint64_t> expected(n, 0);
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    sequence source(seed + r);
-    for (std::size_t i = 0; i < n; ++i) {
-      buffers[r][i] = source.next();
-      expected[i] += buffers[r][i];  // wraps: the same in every order
-    }
-  }
+  const auto expected_and_filled = fill_buffers(ranks, chunk, seed, operation == ring_operation::all_gather);
+  auto buffers = expected_and_filled.second;
   std::barrier<> step_done(static_cast<std::ptrdiff_t>(ranks));
-  const auto rank_work = [&buffers, &step_done, chunk, ranks](std::uint32_t rank) {
-    const std::uint32_t left = (rank + ranks - 1) % ranks;
-    for (std::uint32_t step = 0; step + 1 < ranks; ++step) {  // reduce-scatter: take the left one's chunk, add it to mine
-      const std::size_t at = ((rank + 2 * ranks - 1 - step) % ranks) * chunk;
-      for (std::size_t i = 0; i < chunk; ++i) buffers[rank][at + i] += buffers[left][at + i];
+  const auto rank_work = [&buffers, &step_done, chunk, ranks, operation](std::uint32_t rank) {
+    auto& mine = buffers[rank];
+    const auto& left = buffers[(rank + ranks - 1) % ranks];
+    for (std::uint32_t step = 0; step + 1 < ranks && operation != ring_operation::all_gather; ++step) {
+      const std::size_t at =
+          ((rank + 2 * ranks - 1 - step) % ranks) * chunk;  // take the left one's chunk, add it to mine
+      for (std::size_t i = 0; i < chunk; ++i) mine[at + i] += left[at + i];
       step_done.arrive_and_wait();
     }
-    for (std::uint32_t step = 0; step + 1 < ranks; ++step) {  // all-gather: copy the left one's finished chunk
-      const std::size_t at = ((rank + 2 * ranks - step) % ranks) * chunk;
-      for (std::size_t i = 0; i < chunk; ++i) buffers[rank][at + i] = buffers[left][at + i];
+    for (std::uint32_t step = 0; step + 1 < ranks && operation != ring_operation::reduce_scatter; ++step) {
+      const std::size_t at =
+          ((rank + 2 * ranks - step) % ranks) * chunk;  // copy the left one's finished chunk
+      for (std::size_t i = 0; i < chunk; ++i) mine[at + i] = left[at + i];
       step_done.arrive_and_wait();
     }
   };
@@ -190,12 +211,18 @@ reduce_outcome ring_all_reduce(std::uint32_t ranks, std::uint32_t elements, std:
   std::vector<std::thread> threads;
   for (std::uint32_t r = 0; r < ranks; ++r) threads.emplace_back(rank_work, r);
   for (auto& thread : threads) thread.join();
-  reduce_outcome outcome;
+  ring_outcome outcome;
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  outcome.bytes_moved = 2.0 * static_cast<double>(ranks - 1) * static_cast<double>(chunk * sizeof(std::uint64_t));
+  const double phases = operation == ring_operation::all_reduce ? 2 : 1;
+  outcome.bytes_moved =
+      phases * static_cast<double>(ranks - 1) * static_cast<double>(chunk * sizeof(std::uint64_t));
   outcome.wrong.assign(ranks, 0);
   for (std::uint32_t r = 0; r < ranks; ++r) {
-    for (std::size_t i = 0; i < n; ++i) outcome.wrong[r] += buffers[r][i] == expected[i] ? 0u : 1u;
+    const bool own_only = operation == ring_operation::reduce_scatter;
+    const std::size_t from = own_only ? (r + 1) % ranks * chunk : 0;
+    const std::size_t to = own_only ? from + chunk : chunk * ranks;
+    for (std::size_t i = from; i < to; ++i)
+      outcome.wrong[r] += buffers[r][i] == expected_and_filled.first[i] ? 0u : 1u;
   }
   return outcome;
 }

@@ -1,5 +1,5 @@
-// The arithmetic whose results every engine must agree on bit by bit: whole numbers only, so that neither the order of sums nor
-// the width of a float can change them. A device that computes wrongly shows another hash.
+// The arithmetic whose results every engine must agree on bit by bit: whole numbers only, so that neither the
+// order of sums nor the width of a float can change them. A device that computes wrongly shows another hash.
 #pragma once
 
 #include <array>
@@ -29,22 +29,28 @@ class result_hash {
   std::uint64_t state_ = 14695981039346656037ull;
 };
 
-// Hash of C = A x B over size x size matrices of signed bytes (from `seed`), summed in 32 bits as tensor cores do for int8.
+// Hash of C = A x B over size x size matrices of signed bytes (from `seed`), summed in 32 bits as tensor
+// cores do for int8.
 std::string multiply_and_hash(std::uint32_t size, std::uint64_t seed);
 
 struct training_outcome {
-  double loss_at_200 = 0;   // mean loss over the data after 200 steps
-  std::string curve_hash;   // of the loss at each step, in fixed point
+  double loss_at_200 = 0;  // mean loss over the data after 200 steps
+  std::string curve_hash;  // of the loss at each step, in fixed point
 };
-// A two-layer network (8-16-4, ReLU) trained on seeded data by full-batch descent, 16.16 fixed point throughout.
+// A two-layer network (8-16-4, ReLU) trained on seeded data by full-batch descent, 16.16 fixed point
+// throughout.
 training_outcome train(std::uint64_t seed, std::uint32_t steps);
 
-struct reduce_outcome {
-  std::vector<std::uint64_t> wrong;  // by rank: elements that are not the sum over all ranks
-  double bytes_moved = 0;     // by each rank
-  double seconds = 0;         // of the exchange, by the steady clock
+enum class ring_operation { all_reduce, reduce_scatter, all_gather };
+
+struct ring_outcome {
+  std::vector<std::uint64_t>
+      wrong;               // by rank: elements of its part of the result that are not what they must be
+  double bytes_moved = 0;  // by each rank
+  double seconds = 0;      // of the exchange, by the steady clock
 };
-// Ring all-reduce (reduce-scatter, then all-gather) over `ranks` buffers, a thread a rank.
-reduce_outcome ring_all_reduce(std::uint32_t ranks, std::uint32_t elements, std::uint64_t seed);
+// Over `ranks` buffers in a ring, a thread a rank; an all-reduce is a reduce-scatter and then an all-gather.
+ring_outcome run_ring(ring_operation operation, std::uint32_t ranks, std::uint32_t elements,
+                      std::uint64_t seed);
 
 }  // namespace busbar::probe

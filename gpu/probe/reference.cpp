@@ -1,10 +1,9 @@
 #include "gpu/probe/reference.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
-#include <thread>
+#include <optional>
 
 #include "gpu/probe/numbers.hpp"
 
@@ -23,7 +22,8 @@ void repeat(const request& asked, const sink& out, const std::function<void(std:
   double told = 0;
   do {
     for (std::uint32_t gpu = 0; gpu < asked.gpus; ++gpu) work(gpu);
-    const double fraction = asked.duration_s > 0 ? std::chrono::duration<double>(clock::now() - begin) / whole : 1;
+    const double fraction =
+        asked.duration_s > 0 ? std::chrono::duration<double>(clock::now() - begin) / whole : 1;
     if (fraction - told >= 0.05) {
       told = fraction;
       out.progress(std::min(fraction, 1.0));
@@ -36,7 +36,8 @@ void tell(const request& asked, const sink& out, std::uint32_t gpu, const std::s
   if (wants(asked, metric)) out.measured({gpu, metric, value, "", unit});
 }
 
-void tell_text(const request& asked, const sink& out, std::uint32_t gpu, const std::string& metric, const std::string& text) {
+void tell_text(const request& asked, const sink& out, std::uint32_t gpu, const std::string& metric,
+               const std::string& text) {
   if (wants(asked, metric)) out.measured({gpu, metric, std::nullopt, text, ""});
 }
 
@@ -65,8 +66,10 @@ std::string diagnostics(const request& asked, const sink& out) {
   return {};
 }
 
-// Bytes copied between two buffers over the time that took; a copy counts its bytes once read and once written.
-std::string copy_rate(const request& asked, const sink& out, const std::string& metric, double bytes_per_copy_factor) {
+// Bytes copied between two buffers over the time that took; a copy counts its bytes once read and once
+// written.
+std::string copy_rate(const request& asked, const sink& out, const std::string& metric,
+                      double bytes_per_copy_factor) {
   const auto bytes = number_parameter(asked, "bytes", 8u << 20, 4096, 1u << 30);
   if (!bytes) return "parameter bytes is not a number from 4096 to 1073741824";
   std::vector<unsigned char> from(*bytes, 1);
@@ -84,7 +87,8 @@ std::string copy_rate(const request& asked, const sink& out, const std::string& 
     same = same && to[*bytes / 2] == mark && to.back() == from.back();
   });
   if (!same) return "the copy differs from its source";
-  for (std::uint32_t gpu = 0; gpu < asked.gpus; ++gpu) tell(asked, out, gpu, metric, moved[gpu] / seconds[gpu] / 1e9, "GB/s");
+  for (std::uint32_t gpu = 0; gpu < asked.gpus; ++gpu)
+    tell(asked, out, gpu, metric, moved[gpu] / seconds[gpu] / 1e9, "GB/s");
   return {};
 }
 
@@ -96,8 +100,10 @@ std::string matrix_burn(const request& asked, const sink& out) {
   repeat(asked, out, [&hashes, &size, &seed](std::uint32_t gpu) {
     const std::string hash = multiply_and_hash(static_cast<std::uint32_t>(*size), *seed);
     // One wrong product among thousands must show at the end: the first difference stays.
-    if (hashes[gpu].empty() || hashes[gpu] == hash) hashes[gpu] = hash;
-    else hashes[gpu] = "unstable";
+    if (hashes[gpu].empty() || hashes[gpu] == hash)
+      hashes[gpu] = hash;
+    else
+      hashes[gpu] = "unstable";
   });
   for (std::uint32_t gpu = 0; gpu < asked.gpus; ++gpu) {
     tell(asked, out, gpu, "gpu_temperature", virtual_temperature_cel, "Cel");
@@ -119,6 +125,13 @@ std::string training(const request& asked, const sink& out) {
   return {};
 }
 
+std::optional<ring_operation> ring_named(const std::string& name) {
+  if (name == "all_reduce") return ring_operation::all_reduce;
+  if (name == "reduce_scatter") return ring_operation::reduce_scatter;
+  if (name == "all_gather") return ring_operation::all_gather;
+  return std::nullopt;
+}
+
 // Within this process, one rank a device: the ranks of this tray only.
 std::string collective(const request& asked, const sink& out) {
   const auto elements = number_parameter(asked, "elements", 1 << 14, 1, 1 << 24);
@@ -126,12 +139,15 @@ std::string collective(const request& asked, const sink& out) {
   if (asked.size != 0 && asked.size != asked.gpus) {
     return "the reference engine reduces within one tray; a run over several needs another engine";
   }
-  reduce_outcome sum;
+  const auto named = asked.parameters.find("operation");
+  const auto operation = ring_named(named == asked.parameters.end() ? "all_reduce" : named->second);
+  if (!operation) return "parameter operation is none of all_reduce, reduce_scatter, all_gather";
+  ring_outcome sum;
   sum.wrong.assign(asked.gpus, 0);
   request once = asked;
   once.gpus = 1;
-  repeat(once, out, [&sum, &elements, &asked](std::uint32_t) {
-    const auto outcome = ring_all_reduce(asked.gpus, static_cast<std::uint32_t>(*elements), 11);
+  repeat(once, out, [&sum, &elements, &operation, &asked](std::uint32_t) {
+    const auto outcome = run_ring(*operation, asked.gpus, static_cast<std::uint32_t>(*elements), 11);
     for (std::uint32_t gpu = 0; gpu < asked.gpus; ++gpu) sum.wrong[gpu] += outcome.wrong[gpu];
     sum.bytes_moved += outcome.bytes_moved;
     sum.seconds += outcome.seconds;

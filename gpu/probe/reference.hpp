@@ -1,7 +1,7 @@
-// The reference engine: the probes in plain C++ on the CPU, for machines without GPUs and as the judge of the others' numbers.
-// Its devices are virtual: each "GPU" is a slice of host memory and a share of the cores. Correctness and time are measured;
-// width, temperature and error counters are those of the virtual device, so its results are judged by the limits named
-// "reference" and say nothing of any hardware.
+// The reference engine: the probes in plain C++ on the CPU, for machines without GPUs and as the judge of the
+// others' numbers. Its devices are virtual: each "GPU" is a slice of host memory and a share of the cores.
+// Correctness and time are measured; width, temperature and error counters are those of the virtual device,
+// so its results are judged by the limits named "reference" and say nothing of any hardware.
 #pragma once
 
 #include <functional>

@@ -85,11 +85,13 @@ std::string progress_line(double fraction) {
 }
 
 bool wants(const request& asked, const std::string& metric) {
-  return asked.metrics.empty() || std::find(asked.metrics.begin(), asked.metrics.end(), metric) != asked.metrics.end();
+  return asked.metrics.empty() ||
+         std::find(asked.metrics.begin(), asked.metrics.end(), metric) != asked.metrics.end();
 }
 
-std::optional<std::uint64_t> number_parameter(const request& asked, const std::string& name, std::uint64_t otherwise,
-                                              std::uint64_t least, std::uint64_t most) {
+std::optional<std::uint64_t> number_parameter(const request& asked, const std::string& name,
+                                              std::uint64_t otherwise, std::uint64_t least,
+                                              std::uint64_t most) {
   const auto found = asked.parameters.find(name);
   if (found == asked.parameters.end()) return otherwise;
   std::uint64_t value = 0;

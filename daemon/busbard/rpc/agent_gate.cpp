@@ -51,8 +51,8 @@ grpc::Status to_grpc(const absl::Status& status) {
           std::string(status.message().data(), status.message().size())};
 }
 
-// Renamed into place so that a killed daemon leaves the old or the new text. Not synced on purpose: only a power loss can take
-// it back, and that takes the booting hosts with it.
+// Renamed into place so that a killed daemon leaves the old or the new text. Not synced on purpose: only a
+// power loss can take it back, and that takes the booting hosts with it.
 bool replace_file(const std::filesystem::path& path, const std::string& text) {
   const std::string fresh = path.string() + ".new";
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -67,7 +67,10 @@ bool replace_file(const std::filesystem::path& path, const std::string& text) {
 class agent_gate::impl final : public agent::AgentGate::CallbackService, public agent_stream_host {
  public:
   impl(agent_gate_options options, agent_ca ca, validation::agent_sink sink)
-      : options_(std::move(options)), ca_(std::move(ca)), sink_(std::move(sink)), book_(options_.token_life) {}
+      : options_(std::move(options)),
+        ca_(std::move(ca)),
+        sink_(std::move(sink)),
+        book_(options_.token_life) {}
   ~impl() override { stop(std::chrono::seconds(2)); }
 
   absl::Status open();
@@ -81,7 +84,8 @@ class agent_gate::impl final : public agent::AgentGate::CallbackService, public 
 
   grpc::ServerUnaryReactor* Enrol(grpc::CallbackServerContext* context, const agent::EnrolRequest* request,
                                   agent::EnrolResponse* response) override;
-  grpc::ServerBidiReactor<agent::AgentMessage, agent::DaemonMessage>* Work(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<agent::AgentMessage, agent::DaemonMessage>* Work(
+      grpc::CallbackServerContext* context) override;
 
   grpc::Status admit(const std::shared_ptr<agent_work_stream>& stream, const agent::Hello& hello) override;
   void renew(const std::shared_ptr<agent_work_stream>& stream, const std::string& csr_pem) override;
@@ -103,7 +107,8 @@ class agent_gate::impl final : public agent::AgentGate::CallbackService, public 
   std::atomic<int> enrols_waiting_ = 0;
   std::atomic<bool> stopping_ = false;
 
-  mutable std::mutex mutex_;  // held for map look-ups and the token file only, never while a stream or the sink is called
+  mutable std::mutex
+      mutex_;  // held for map look-ups and the token file only, never while a stream or the sink is called
   agent_token_book book_;
   std::map<std::string, std::shared_ptr<agent_work_stream>> streams_;  // by member, admitted ones
   std::map<const agent_work_stream*, std::weak_ptr<agent_work_stream>> all_streams_;
@@ -127,14 +132,16 @@ absl::Status agent_gate::impl::read_book() {
 
 void agent_gate::impl::keep_book_locked() {
   if (options_.state_dir.empty()) return;
-  // A full disk costs at most a repeated boot after a restart (the token is unknown then), never a wrong admission.
+  // A full disk costs at most a repeated boot after a restart (the token is unknown then), never a wrong
+  // admission.
   (void)replace_file(options_.state_dir / "agent-tokens", book_.to_text(now()));
 }
 
 absl::Status agent_gate::impl::open() {
   if (auto read = read_book(); !read.ok()) return read;
   const std::size_t colon = options_.endpoint.rfind(':');
-  if (colon == std::string::npos) return absl::InvalidArgumentError("agent endpoint is not host:port: " + options_.endpoint);
+  if (colon == std::string::npos)
+    return absl::InvalidArgumentError("agent endpoint is not host:port: " + options_.endpoint);
   auto own = ca_.issue_server({options_.endpoint.substr(0, colon)});
   if (!own.ok()) return own.status();
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
@@ -155,7 +162,8 @@ absl::Status agent_gate::impl::open() {
   builder.SetResourceQuota(grpc::ResourceQuota("agents").Resize(64 * 1024 * 1024));
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
-  if (!server_ || port_ == 0) return absl::UnavailableError("cannot listen for agents on " + options_.endpoint);
+  if (!server_ || port_ == 0)
+    return absl::UnavailableError("cannot listen for agents on " + options_.endpoint);
   return absl::OkStatus();
 }
 
@@ -216,7 +224,8 @@ bool agent_gate::impl::connected(const std::string& member) const {
   return streams_.count(member) != 0;
 }
 
-grpc::ServerUnaryReactor* agent_gate::impl::Enrol(grpc::CallbackServerContext* context, const agent::EnrolRequest* request,
+grpc::ServerUnaryReactor* agent_gate::impl::Enrol(grpc::CallbackServerContext* context,
+                                                  const agent::EnrolRequest* request,
                                                   agent::EnrolResponse* response) {
   auto* reactor = context->DefaultReactor();
   if (stopping_ || enrols_waiting_.fetch_add(1) >= max_enrols_waiting) {
@@ -260,11 +269,14 @@ grpc::Status agent_gate::impl::enrol(const agent::EnrolRequest& request, agent::
 grpc::ServerBidiReactor<agent::AgentMessage, agent::DaemonMessage>* agent_gate::impl::Work(
     grpc::CallbackServerContext* context) {
   const std::string member = peer_property(*context, GRPC_X509_CN_PROPERTY_NAME);
-  const auto facts = agent_client::read_certificate(peer_property(*context, GRPC_X509_PEM_CERT_PROPERTY_NAME));
-  auto stream = agent_work_stream::open(this, context, member, facts.ok() ? facts->not_after : 0, options_.stream_queue);
+  const auto facts =
+      agent_client::read_certificate(peer_property(*context, GRPC_X509_PEM_CERT_PROPERTY_NAME));
+  auto stream = agent_work_stream::open(this, context, member, facts.ok() ? facts->not_after : 0,
+                                        options_.stream_queue);
   auto* reactor = stream.get();
   if (!is_member_name(member) || !facts.ok()) {
-    stream->close({grpc::StatusCode::UNAUTHENTICATED, "Work needs a certificate of this rack's CA"}, "no certificate");
+    stream->close({grpc::StatusCode::UNAUTHENTICATED, "Work needs a certificate of this rack's CA"},
+                  "no certificate");
     return reactor;
   }
   {
@@ -279,7 +291,8 @@ grpc::ServerBidiReactor<agent::AgentMessage, agent::DaemonMessage>* agent_gate::
   return reactor;
 }
 
-grpc::Status agent_gate::impl::admit(const std::shared_ptr<agent_work_stream>& stream, const agent::Hello& hello) {
+grpc::Status agent_gate::impl::admit(const std::shared_ptr<agent_work_stream>& stream,
+                                     const agent::Hello& hello) {
   std::shared_ptr<agent_work_stream> older;
   std::string expected;
   {
@@ -308,10 +321,12 @@ grpc::Status agent_gate::impl::admit(const std::shared_ptr<agent_work_stream>& s
 void agent_gate::impl::renew(const std::shared_ptr<agent_work_stream>& stream, const std::string& csr_pem) {
   loop_.post([this, stream, csr_pem] {
     auto certificate = ca_.sign_client(csr_pem, stream->member(), options_.certificate_life);
-    const auto facts = certificate.ok() ? agent_client::read_certificate(*certificate)
-                                        : absl::StatusOr<agent_client::certificate_facts>(certificate.status());
+    const auto facts = certificate.ok()
+                           ? agent_client::read_certificate(*certificate)
+                           : absl::StatusOr<agent_client::certificate_facts>(certificate.status());
     if (!facts.ok()) {
-      stream->close(to_grpc(facts.status()), "certificate not renewed: " + to_grpc(facts.status()).error_message());
+      stream->close(to_grpc(facts.status()),
+                    "certificate not renewed: " + to_grpc(facts.status()).error_message());
       return;
     }
     agent::DaemonMessage message;
@@ -344,7 +359,8 @@ void agent_gate::impl::watch_hello(const std::shared_ptr<agent_work_stream>& str
   const std::weak_ptr<agent_work_stream> weak = stream;
   loop_.post_after(options_.hello_deadline, [weak] {
     const auto late = weak.lock();
-    if (late && !late->greeted()) late->close({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello in time"}, "no Hello");
+    if (late && !late->greeted())
+      late->close({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello in time"}, "no Hello");
   });
 }
 
@@ -354,7 +370,8 @@ void agent_gate::impl::watch_expiry(const std::weak_ptr<agent_work_stream>& weak
   if (!stream) return;
   const std::int64_t left_s = stream->valid_until_s() - now().wall_s;
   if (left_s <= 0) {
-    stream->close({grpc::StatusCode::UNAUTHENTICATED, "the certificate has expired"}, "the agent's certificate expired");
+    stream->close({grpc::StatusCode::UNAUTHENTICATED, "the certificate has expired"},
+                  "the agent's certificate expired");
     return;
   }
   loop_.post_after(std::chrono::seconds(left_s), [this, weak] { watch_expiry(weak); });
@@ -370,14 +387,20 @@ absl::StatusOr<std::unique_ptr<agent_gate>> agent_gate::start(agent_gate_options
   return std::unique_ptr<agent_gate>(new agent_gate(std::move(inside)));
 }
 
-void agent_gate::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
-int agent_gate::port() const { return impl_->port(); }
+void agent_gate::stop(std::chrono::milliseconds grace) {
+  impl_->stop(grace);
+}
+int agent_gate::port() const {
+  return impl_->port();
+}
 
 std::string agent_gate::issue_token(const std::string& member, const std::string& expected_serial) {
   return impl_->issue_token(member, expected_serial);
 }
 
-void agent_gate::revoke(const std::string& member) { impl_->revoke(member); }
+void agent_gate::revoke(const std::string& member) {
+  impl_->revoke(member);
+}
 
 bool agent_gate::run(const std::string& member, const agent::Run& run) {
   agent::DaemonMessage message;
@@ -397,6 +420,8 @@ bool agent_gate::renew_lease(const std::string& member, const std::string& run_i
   return impl_->send(member, std::move(message));
 }
 
-bool agent_gate::connected(const std::string& member) const { return impl_->connected(member); }
+bool agent_gate::connected(const std::string& member) const {
+  return impl_->connected(member);
+}
 
 }  // namespace busbar::rpc

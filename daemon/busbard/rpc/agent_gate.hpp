@@ -1,9 +1,10 @@
-// Where agents dial: one TLS port for Enrol (no client certificate, a one-time token) and Work (the rack CA's client
-// certificate, whose subject is the member's name). Knows no actor: events leave through the sink, orders come in through
-// agent_port. grpcpp stays in the .cpp files.
+// Where agents dial: one TLS port for Enrol (no client certificate, a one-time token) and Work (the rack CA's
+// client certificate, whose subject is the member's name). Knows no actor: events leave through the sink,
+// orders come in through agent_port. grpcpp stays in the .cpp files.
 //
-// Threads: Enrol and renewals are signed on the gate's own loop; the sink is called on gRPC threads and on that loop, one event
-// of a member at a time and in order. agent_port's methods may be called from anywhere, also from within the sink.
+// Threads: Enrol and renewals are signed on the gate's own loop; the sink is called on gRPC threads and on
+// that loop, one event of a member at a time and in order. agent_port's methods may be called from anywhere,
+// also from within the sink.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -20,12 +21,12 @@
 namespace busbar::rpc {
 
 struct agent_gate_options {
-  std::string endpoint;              // "127.18.1.250:7443"; port 0 takes a free one
-  std::filesystem::path state_dir;   // keeps the digests of tokens over a restart; empty = memory only
+  std::string endpoint;             // "127.18.1.250:7443"; port 0 takes a free one
+  std::filesystem::path state_dir;  // keeps the digests of tokens over a restart; empty = memory only
   std::chrono::seconds token_life = std::chrono::minutes(30);
   std::chrono::seconds certificate_life = std::chrono::hours(24);
   std::chrono::milliseconds hello_deadline = std::chrono::seconds(20);  // a stream that says nothing is ended
-  std::size_t stream_queue = 256;    // messages waiting for one agent; past it the stream is ended
+  std::size_t stream_queue = 256;  // messages waiting for one agent; past it the stream is ended
 };
 
 class agent_gate final : public validation::agent_port {
@@ -34,8 +35,9 @@ class agent_gate final : public validation::agent_port {
                                                            validation::agent_sink sink);
   ~agent_gate() override;
 
-  // Ends every stream with UNAVAILABLE (agents come back by themselves), waits at most `grace` for calls to end, then cuts
-  // them. The sink is not called once this has begun to return; no lost events are made for the streams it ends.
+  // Ends every stream with UNAVAILABLE (agents come back by themselves), waits at most `grace` for calls to
+  // end, then cuts them. The sink is not called once this has begun to return; no lost events are made for
+  // the streams it ends.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(2));
   int port() const;
 

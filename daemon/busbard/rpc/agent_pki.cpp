@@ -43,7 +43,8 @@ bool set_serial(X509* certificate) {
          BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
 }
 
-bool add_extensions(X509* certificate, X509* issuer, const std::vector<std::pair<int, std::string>>& extensions) {
+bool add_extensions(X509* certificate, X509* issuer,
+                    const std::vector<std::pair<int, std::string>>& extensions) {
   for (const auto& [nid, text] : extensions) {
     X509V3_CTX context;
     X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
@@ -60,14 +61,16 @@ absl::StatusOr<std::string> sign(const certificate_request& wanted) {
   const auto* name = reinterpret_cast<const unsigned char*>(wanted.common_name.data());
   X509* issuer = wanted.issuer != nullptr ? wanted.issuer : certificate.get();
   if (X509_set_version(certificate.get(), X509_VERSION_3) != 1 || !set_serial(certificate.get()) ||
-      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, name, static_cast<int>(wanted.common_name.size()), -1, 0) != 1 ||
+      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, name,
+                                 static_cast<int>(wanted.common_name.size()), -1, 0) != 1 ||
       X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) != 1 ||
       X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -backdate_s) == nullptr ||
       X509_gmtime_adj(X509_getm_notAfter(certificate.get()), wanted.valid_seconds) == nullptr ||
       X509_set_pubkey(certificate.get(), wanted.subject_key) != 1 ||
       !add_extensions(certificate.get(), issuer, wanted.extensions) ||
       X509_sign(certificate.get(), wanted.issuer_key, EVP_sha256()) <= 0) {
-    return absl::InternalError("cannot sign a certificate for " + wanted.common_name + ": " + last_openssl_error());
+    return absl::InternalError("cannot sign a certificate for " + wanted.common_name + ": " +
+                               last_openssl_error());
   }
   return agent_client::x509_to_pem(certificate.get());
 }
@@ -134,7 +137,8 @@ absl::StatusOr<agent_ca> agent_ca::from_pem(key_and_certificate pair) {
   return agent_ca(std::move(pair), facts->sha256_hex);
 }
 
-absl::StatusOr<agent_ca> agent_ca::load_or_create(const std::filesystem::path& folder, const std::string& rack) {
+absl::StatusOr<agent_ca> agent_ca::load_or_create(const std::filesystem::path& folder,
+                                                  const std::string& rack) {
   const auto key_path = folder / "agent-ca.key";
   const auto certificate_path = folder / "agent-ca.crt";
   std::error_code ignored;
@@ -162,11 +166,13 @@ absl::StatusOr<key_and_certificate> agent_ca::issue_server(const std::vector<std
   const auto ca_key = agent_client::read_key(pair_.key_pem);
   const auto ca = agent_client::read_x509(pair_.certificate_pem);
   key_handle key(EVP_EC_gen("P-256"));
-  if (!ca_key || !ca || !key) return absl::InternalError("cannot make the gate's key: " + last_openssl_error());
+  if (!ca_key || !ca || !key)
+    return absl::InternalError("cannot make the gate's key: " + last_openssl_error());
   std::string names = absl::StrCat("DNS:", std::string(agent_client::gate_server_name));
   for (const auto& address : addresses) {
     unsigned char binary[sizeof(in6_addr)];
-    const bool ip = inet_pton(AF_INET, address.c_str(), binary) == 1 || inet_pton(AF_INET6, address.c_str(), binary) == 1;
+    const bool ip =
+        inet_pton(AF_INET, address.c_str(), binary) == 1 || inet_pton(AF_INET6, address.c_str(), binary) == 1;
     absl::StrAppend(&names, ip ? ",IP:" : ",DNS:", address);
   }
   certificate_request wanted;

@@ -17,27 +17,32 @@ namespace {
 constexpr std::string_view file_header = "busbar agent tokens 1";
 
 bool is_digest(const std::string& text) {
-  return text.size() == 64 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-std::string from_dash(const std::string& text) { return text == "-" ? "" : text; }
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+std::string from_dash(const std::string& text) {
+  return text == "-" ? "" : text;
+}
 
 }  // namespace
 
 bool is_member_name(const std::string& text) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ||
-           c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '/';
   };
   const auto slashes = std::count(text.begin(), text.end(), '/');
   return text.size() >= 3 && text.size() <= 64 && slashes == 1 && text.front() != '/' && text.back() != '/' &&
          std::all_of(text.begin(), text.end(), plain);
 }
 
-void agent_token_book::issue(const std::string& member, const std::string& expected_serial, const std::string& token,
-                             const book_time& now) {
+void agent_token_book::issue(const std::string& member, const std::string& expected_serial,
+                             const std::string& token, const book_time& now) {
   row& mine = rows_[member];
   by_digest_.erase(mine.token_digest);
   mine = {agent_client::sha256_hex(token), expected_serial, "", now.monotonic + token_life_, false};
@@ -51,10 +56,12 @@ agent_token_book::redemption agent_token_book::redeem(const std::string& token, 
   const std::string member = known->second;
   row& mine = rows_[member];
   if (now.monotonic >= mine.expires) {
-    return {absl::UnauthenticatedError("the token of " + member + " has expired"), member, mine.expected_serial};
+    return {absl::UnauthenticatedError("the token of " + member + " has expired"), member,
+            mine.expected_serial};
   }
   if (!mine.used_by.empty() && mine.used_by != key_digest) {
-    return {absl::UnauthenticatedError("the token of " + member + " was used already"), member, mine.expected_serial};
+    return {absl::UnauthenticatedError("the token of " + member + " was used already"), member,
+            mine.expected_serial};
   }
   if (!mine.expected_serial.empty() && dmi_serial != mine.expected_serial) {
     by_digest_.erase(known);
@@ -90,8 +97,9 @@ std::string agent_token_book::to_text(const book_time& now) const {
   for (const auto& [member, mine] : rows_) {
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(mine.expires - now.monotonic).count();
     const std::int64_t expires_wall_s = mine.token_digest.empty() ? 0 : now.wall_s + left;
-    absl::StrAppend(&text, member, " ", or_dash(mine.token_digest), " ", or_dash(absl::BytesToHexString(mine.expected_serial)),
-                    " ", or_dash(mine.used_by), " ", expires_wall_s, " ", mine.revoked ? "revoked" : "open", "\n");
+    absl::StrAppend(&text, member, " ", or_dash(mine.token_digest), " ",
+                    or_dash(absl::BytesToHexString(mine.expected_serial)), " ", or_dash(mine.used_by), " ",
+                    expires_wall_s, " ", mine.revoked ? "revoked" : "open", "\n");
   }
   return text;
 }

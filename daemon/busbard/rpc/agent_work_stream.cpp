@@ -6,7 +6,8 @@ namespace busbar::rpc {
 
 using validation::agent_event;
 
-std::shared_ptr<agent_work_stream> agent_work_stream::open(agent_stream_host* host, grpc::CallbackServerContext* context,
+std::shared_ptr<agent_work_stream> agent_work_stream::open(agent_stream_host* host,
+                                                           grpc::CallbackServerContext* context,
                                                            std::string member, std::int64_t valid_until_s,
                                                            std::size_t queue_limit) {
   std::shared_ptr<agent_work_stream> stream(
@@ -17,9 +18,13 @@ std::shared_ptr<agent_work_stream> agent_work_stream::open(agent_stream_host* ho
   return stream;
 }
 
-agent_work_stream::agent_work_stream(agent_stream_host* host, grpc::CallbackServerContext* context, std::string member,
-                                     std::int64_t valid_until_s, std::size_t queue_limit)
-    : host_(host), context_(context), member_(std::move(member)), queue_limit_(queue_limit), valid_until_s_(valid_until_s) {}
+agent_work_stream::agent_work_stream(agent_stream_host* host, grpc::CallbackServerContext* context,
+                                     std::string member, std::int64_t valid_until_s, std::size_t queue_limit)
+    : host_(host),
+      context_(context),
+      member_(std::move(member)),
+      queue_limit_(queue_limit),
+      valid_until_s_(valid_until_s) {}
 
 std::int64_t agent_work_stream::valid_until_s() const {
   const std::lock_guard lock(mutex_);
@@ -46,7 +51,8 @@ bool agent_work_stream::send(agent::DaemonMessage message) {
       return true;
     }
   }
-  close({grpc::StatusCode::RESOURCE_EXHAUSTED, "the agent does not read its orders"}, "agent does not read its orders");
+  close({grpc::StatusCode::RESOURCE_EXHAUSTED, "the agent does not read its orders"},
+        "agent does not read its orders");
   return false;
 }
 

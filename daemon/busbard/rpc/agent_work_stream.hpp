@@ -1,5 +1,6 @@
-// One agent's open stream as a gRPC reactor. State under one mutex, which is never held while the host is called; events of
-// the stream go out under a second one, so that a member's events keep their order when a newer stream replaces this one.
+// One agent's open stream as a gRPC reactor. State under one mutex, which is never held while the host is
+// called; events of the stream go out under a second one, so that a member's events keep their order when a
+// newer stream replaces this one.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -34,11 +35,12 @@ class agent_stream_host {
 class agent_work_stream final : public grpc::ServerBidiReactor<agent::AgentMessage, agent::DaemonMessage> {
  public:
   // `member` comes from the client's certificate. The reactor owns itself until OnDone.
-  static std::shared_ptr<agent_work_stream> open(agent_stream_host* host, grpc::CallbackServerContext* context,
-                                                 std::string member, std::int64_t valid_until_s, std::size_t queue_limit);
+  static std::shared_ptr<agent_work_stream> open(agent_stream_host* host,
+                                                 grpc::CallbackServerContext* context, std::string member,
+                                                 std::int64_t valid_until_s, std::size_t queue_limit);
 
   const std::string& member() const { return member_; }
-  std::int64_t valid_until_s() const;          // of the newest certificate given over this stream, Unix seconds
+  std::int64_t valid_until_s() const;  // of the newest certificate given over this stream, Unix seconds
   void set_valid_until_s(std::int64_t unix_s);
   bool greeted() const;
 
@@ -71,13 +73,13 @@ class agent_work_stream final : public grpc::ServerBidiReactor<agent::AgentMessa
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   const std::string member_;
   const std::size_t queue_limit_;
-  std::shared_ptr<agent_work_stream> self_;     // let go in OnDone
-  agent::AgentMessage incoming_;                // one read is outstanding at a time
-  std::string bye_;                             // read and written by the reading reaction only
+  std::shared_ptr<agent_work_stream> self_;  // let go in OnDone
+  agent::AgentMessage incoming_;             // one read is outstanding at a time
+  std::string bye_;                          // read and written by the reading reaction only
 
   mutable std::mutex mutex_;
   std::deque<agent::DaemonMessage> queue_;
-  agent::DaemonMessage outgoing_;               // lives until OnWriteDone
+  agent::DaemonMessage outgoing_;  // lives until OnWriteDone
   bool writing_ = false;
   bool closing_ = false;
   bool finished_ = false;

@@ -1,5 +1,5 @@
-// What a rack daemon may rely on, whoever answers: the agent's own program with the reference engine, and the simulator's
-// agents with their model. A node suite goes over the wire and is judged.
+// What a rack daemon may rely on, whoever answers: the agent's own program with the reference engine, and the
+// simulator's agents with their model. A node suite goes over the wire and is judged.
 #include <gtest/gtest.h>
 
 #include "daemon/agent/child_engine.hpp"
@@ -35,7 +35,8 @@ class reference_maker final : public agent_maker {
     options.limits = limits();
     options.first_wait = std::chrono::milliseconds(5);
     agents_[member] = std::make_unique<agent_client::agent_client>(
-        loop_, options, agent_client::child_engine::open_all(BUSBAR_PROGRAM_FOLDER, gpus, &problems), nullptr);
+        loop_, options, agent_client::child_engine::open_all(BUSBAR_PROGRAM_FOLDER, gpus, &problems),
+        nullptr);
     agents_[member]->start();
     EXPECT_TRUE(problems.empty());
   }
@@ -64,7 +65,9 @@ class model_maker final : public agent_maker {
     };
     services.set_load = [](const std::string&, double) {};
     services.dmi_serial = [](const std::string& member) { return "SN-" + member; };
-    services.gpu_serials = [](const std::string&) { return std::vector<std::string>{"g0", "g1", "g2", "g3"}; };
+    services.gpu_serials = [](const std::string&) {
+      return std::vector<std::string>{"g0", "g1", "g2", "g3"};
+    };
     services.silent = [](const std::string&) { return false; };
     services.endpoint = [](const std::string&) { return std::string(); };
     services.sku = limits();
@@ -111,7 +114,8 @@ class agent_contract : public gate_test, public ::testing::WithParamInterface<ma
     test->mutable_duration()->set_nanos(20'000'000);
     for (const auto& rule : rules) *test->add_metrics() = rule;
   }
-  static journal::MetricRule rule(const std::string& name, const std::string& unit, const std::map<std::string, double>& min,
+  static journal::MetricRule rule(const std::string& name, const std::string& unit,
+                                  const std::map<std::string, double>& min,
                                   const std::map<std::string, double>& max, const std::string& equal) {
     journal::MetricRule out;
     out.set_name(name);
@@ -125,11 +129,17 @@ class agent_contract : public gate_test, public ::testing::WithParamInterface<ma
   static journal::Suite node_suite() {
     journal::Suite suite;
     suite.set_name("node-quick");
-    add_test(suite, "diag", "diagnostics", {rule("ecc_uncorrected", "count", {}, {{"", 0}}, ""), rule("pcie_width", "lanes", {}, {}, "16")});
-    add_test(suite, "hbm", "memory_copy", {rule("hbm_copy", "GB/s", {{"vr-nvl72", 15000}, {"reference", 0.01}}, {}, "")});
-    add_test(suite, "h2d", "host_device", {rule("h2d", "GB/s", {{"vr-nvl72", 180}, {"reference", 0.01}}, {}, "")});
-    add_test(suite, "burn", "matrix_burn", {rule("gpu_temperature", "Cel", {}, {{"", 87}}, ""), rule("result_hash", "", {}, {}, "golden")});
-    add_test(suite, "train", "training", {rule("loss_at_200", "", {}, {{"", 2.1}}, ""), rule("loss_curve", "", {}, {}, "golden")});
+    add_test(
+        suite, "diag", "diagnostics",
+        {rule("ecc_uncorrected", "count", {}, {{"", 0}}, ""), rule("pcie_width", "lanes", {}, {}, "16")});
+    add_test(suite, "hbm", "memory_copy",
+             {rule("hbm_copy", "GB/s", {{"vr-nvl72", 15000}, {"reference", 0.01}}, {}, "")});
+    add_test(suite, "h2d", "host_device",
+             {rule("h2d", "GB/s", {{"vr-nvl72", 180}, {"reference", 0.01}}, {}, "")});
+    add_test(suite, "burn", "matrix_burn",
+             {rule("gpu_temperature", "Cel", {}, {{"", 87}}, ""), rule("result_hash", "", {}, {}, "golden")});
+    add_test(suite, "train", "training",
+             {rule("loss_at_200", "", {}, {{"", 2.1}}, ""), rule("loss_curve", "", {}, {}, "golden")});
     return suite;
   }
 
@@ -167,7 +177,8 @@ TEST_P(agent_contract, passes_the_node_suite_with_every_gpu_and_metric) {
     EXPECT_EQ(rows.size(), gpus * static_cast<std::size_t>(test.metrics_size())) << test.name();
     measured["r01/c07"].insert(measured["r01/c07"].end(), rows.begin(), rows.end());
   }
-  const auto judged = gpu::judge_agents(suite, "run-1", {"r01/c07"}, gpus, {{"r01/c07", hello.limits()}}, measured);
+  const auto judged =
+      gpu::judge_agents(suite, "run-1", {"r01/c07"}, gpus, {{"r01/c07", hello.limits()}}, measured);
   EXPECT_EQ(judged.result.verdict(), journal::SuiteResult::PASS) << judged.result.DebugString();
   EXPECT_EQ(judged.result.results(), 32u);
 }
@@ -242,7 +253,8 @@ TEST_P(agent_contract, runs_eighteen_trays_at_once) {
 
 INSTANTIATE_TEST_SUITE_P(
     engines, agent_contract,
-    ::testing::Values(maker_kind{"reference", [] { return std::unique_ptr<agent_maker>(new reference_maker); }},
+    ::testing::Values(maker_kind{"reference",
+                                 [] { return std::unique_ptr<agent_maker>(new reference_maker); }},
                       maker_kind{"model", [] { return std::unique_ptr<agent_maker>(new model_maker); }}),
     [](const ::testing::TestParamInfo<maker_kind>& which) { return std::string(which.param.name); });
 

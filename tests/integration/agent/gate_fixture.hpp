@@ -1,5 +1,5 @@
-// A gate on a free port, a place where its events wait to be looked at, and one loop for agents. All waits are bounded by the
-// test's own timeout in ctest; none is a sleep.
+// A gate on a free port, a place where its events wait to be looked at, and one loop for agents. All waits
+// are bounded by the test's own timeout in ctest; none is a sleep.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,8 +60,8 @@ class event_box {
   std::deque<agent_event> events_;
 };
 
-// Remembers the phases an agent went through; wait() gives the reason of the first one of that kind still unseen. What the
-// agent writes to is shared, for the agent may outlive the test's own box.
+// Remembers the phases an agent went through; wait() gives the reason of the first one of that kind still
+// unseen. What the agent writes to is shared, for the agent may outlive the test's own box.
 class phase_box {
  public:
   agent_client::agent_client::observer observer() {
@@ -136,9 +136,11 @@ class gate_test : public ::testing::Test {
   gate_test() : ca_pair_(*rpc::agent_ca::create("r01")) {
     std::string pattern = (std::filesystem::temp_directory_path() / "busbar-agent-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
-    // An address of this process alone: a gate that is opened again finds its port free whatever else runs on this host.
+    // An address of this process alone: a gate that is opened again finds its port free whatever else runs on
+    // this host.
     const int pid = static_cast<int>(getpid());
-    host_ = "127." + std::to_string(64 + pid / 62500 % 60) + "." + std::to_string(1 + pid / 250 % 250) + "." + std::to_string(1 + pid % 250);
+    host_ = "127." + std::to_string(64 + pid / 62500 % 60) + "." + std::to_string(1 + pid / 250 % 250) + "." +
+            std::to_string(1 + pid % 250);
   }
   ~gate_test() override {
     agents_.clear();
@@ -174,7 +176,8 @@ class gate_test : public ::testing::Test {
   }
 
   agent_client::agent_client& start_agent(agent_client::agent_options options,
-                                          std::vector<std::shared_ptr<agent_client::engine>> engines, phase_box* phases) {
+                                          std::vector<std::shared_ptr<agent_client::engine>> engines,
+                                          phase_box* phases) {
     agents_.push_back(std::make_unique<agent_client::agent_client>(
         loop_, std::move(options), std::move(engines), phases != nullptr ? phases->observer() : nullptr));
     agents_.back()->start();

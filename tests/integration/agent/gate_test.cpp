@@ -257,7 +257,8 @@ TEST_F(agent_gate, carries_thirty_six_agents_of_one_process) {
   open_gate();
   for (int i = 1; i <= 36; ++i) {
     const auto member = "r01/c" + std::to_string(i);
-    start_agent(options_for(gate_->issue_token(member, member), member), {std::make_shared<held_engine>()}, nullptr);
+    start_agent(options_for(gate_->issue_token(member, member), member), {std::make_shared<held_engine>()},
+                nullptr);
   }
   for (int i = 1; i <= 36; ++i) EXPECT_EQ(events_.next().what, kind::hello);
   for (int i = 1; i <= 36; ++i) {

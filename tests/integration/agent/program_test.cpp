@@ -19,9 +19,19 @@ class busbar_agent : public gate_test {
     const std::string program = std::string(BUSBAR_PROGRAM_FOLDER) + "/busbar-agent";
     const auto token_file = folder_ / "token";
     std::ofstream(token_file) << token << "\n";
-    std::vector<std::string> words = {program, "--endpoint", endpoint(), "--token-file", token_file.string(),
-                                      "--serial", "SN7", "--state-dir", (folder_ / "agent").string(), "--engines",
-                                      BUSBAR_PROGRAM_FOLDER, "--gpus", "2"};
+    std::vector<std::string> words = {program,
+                                      "--endpoint",
+                                      endpoint(),
+                                      "--token-file",
+                                      token_file.string(),
+                                      "--serial",
+                                      "SN7",
+                                      "--state-dir",
+                                      (folder_ / "agent").string(),
+                                      "--engines",
+                                      BUSBAR_PROGRAM_FOLDER,
+                                      "--gpus",
+                                      "2"};
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

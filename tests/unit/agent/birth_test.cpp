@@ -18,7 +18,9 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 const book_time noon = {std::chrono::steady_clock::time_point(seconds(5000)), 1'800'000'000};
-book_time after(seconds passed) { return {noon.monotonic + passed, noon.wall_s + passed.count()}; }
+book_time after(seconds passed) {
+  return {noon.monotonic + passed, noon.wall_s + passed.count()};
+}
 const std::string key_a(64, 'a');
 const std::string key_b(64, 'b');
 
@@ -33,7 +35,8 @@ TEST_F(token_book, admits_the_right_token_with_the_right_serial_once) {
   EXPECT_TRUE(first.status.ok());
   EXPECT_EQ(first.member, "r01/c07");
   EXPECT_TRUE(book_.redeem("token", "SN7", key_a, after(seconds(61))).status.ok());
-  EXPECT_EQ(book_.redeem("token", "SN7", key_b, after(seconds(62))).status.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(book_.redeem("token", "SN7", key_b, after(seconds(62))).status.code(),
+            absl::StatusCode::kUnauthenticated);
 }
 
 TEST_F(token_book, refuses_an_unknown_an_expired_and_a_replaced_token) {
@@ -98,8 +101,9 @@ TEST_F(token_book, lets_no_token_live_longer_for_a_clock_set_back) {
 TEST_F(token_book, refuses_a_text_that_is_not_its_own) {
   book_.issue("r01/c07", "SN7", "token", noon);
   const std::string text = book_.to_text(noon);
-  for (const std::string& wrong : {std::string(), std::string("{}"), text + "r01/c08 zz - - 0 open\n", text + "x\n",
-                                   text.substr(0, text.size() - 4), text + "r01/c08 - - - nine open\n"}) {
+  for (const std::string& wrong :
+       {std::string(), std::string("{}"), text + "r01/c08 zz - - 0 open\n", text + "x\n",
+        text.substr(0, text.size() - 4), text + "r01/c08 - - - nine open\n"}) {
     agent_token_book again{minutes(30)};
     EXPECT_FALSE(again.parse(wrong, noon).ok()) << wrong;
     EXPECT_FALSE(again.expected_serial("r01/c07").has_value());
@@ -108,7 +112,8 @@ TEST_F(token_book, refuses_a_text_that_is_not_its_own) {
 
 TEST(member_name, is_a_rack_and_a_slot) {
   for (const char* good : {"r01/c07", "rack-1/s09", "a/b"}) EXPECT_TRUE(is_member_name(good)) << good;
-  for (const char* bad : {"", "/", "r01", "r01/", "/c07", "r01/c07/x", "r01/c 7", "r01/c\n7"}) EXPECT_FALSE(is_member_name(bad)) << bad;
+  for (const char* bad : {"", "/", "r01", "r01/", "/c07", "r01/c07/x", "r01/c 7", "r01/c\n7"})
+    EXPECT_FALSE(is_member_name(bad)) << bad;
 }
 
 TEST(agent_token, carries_the_ca_and_is_read_back) {
@@ -118,16 +123,19 @@ TEST(agent_token, carries_the_ca_and_is_read_back) {
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->ca_sha256_hex, digest);
   EXPECT_NE(agent_client::make_token(digest), text);
-  for (const std::string& wrong : {std::string(), text.substr(1), text + "x", std::string(87, 'a'), text.substr(0, 44) + std::string(43, '*')}) {
+  for (const std::string& wrong : {std::string(), text.substr(1), text + "x", std::string(87, 'a'),
+                                   text.substr(0, 44) + std::string(43, '*')}) {
     EXPECT_FALSE(agent_client::parse_token(wrong).ok()) << wrong;
   }
 }
 
 TEST(boot_parameters, are_found_in_a_uri_and_in_a_kernel_command_line) {
-  const auto uri = agent_client::parse_boot_parameters("https://images.site/s.efi?token=a.b-_&endpoint=127.18.1.250:7443");
+  const auto uri =
+      agent_client::parse_boot_parameters("https://images.site/s.efi?token=a.b-_&endpoint=127.18.1.250:7443");
   EXPECT_EQ(uri.token, "a.b-_");
   EXPECT_EQ(uri.endpoint, "127.18.1.250:7443");
-  const auto line = agent_client::parse_boot_parameters("quiet token=no busbar.endpoint=h%3A1 busbar.token=yes ro\n");
+  const auto line =
+      agent_client::parse_boot_parameters("quiet token=no busbar.endpoint=h%3A1 busbar.token=yes ro\n");
   EXPECT_EQ(line.token, "yes");
   EXPECT_EQ(line.endpoint, "h:1");
   const auto none = agent_client::parse_boot_parameters("quiet token=no xbusbar.token=no");
@@ -170,7 +178,8 @@ TEST_F(agent_pki, makes_no_second_ca_where_the_first_cannot_be_read) {
 TEST_F(agent_pki, signs_for_the_name_the_gate_knows_and_not_for_the_one_asked) {
   const auto ca = *agent_ca::from_pem(*agent_ca::create("r01"));
   const auto key = *agent_client::new_key_pem();
-  const auto certificate = ca.sign_client(*agent_client::make_csr(key, "r01/c01"), "r01/c07", std::chrono::hours(24));
+  const auto certificate =
+      ca.sign_client(*agent_client::make_csr(key, "r01/c01"), "r01/c07", std::chrono::hours(24));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
   const auto facts = agent_client::read_certificate(*certificate);
   ASSERT_TRUE(facts.ok());
@@ -193,15 +202,21 @@ TEST_F(agent_pki, is_recognised_by_the_digest_alone) {
   const auto ca = *agent_ca::from_pem(*agent_ca::create("r01"));
   const auto other = *agent_ca::from_pem(*agent_ca::create("r01"));
   const auto server = *ca.issue_server({"127.18.1.250"});
-  EXPECT_TRUE(agent_client::verify_server_chain(server.certificate_pem, server.certificate_pem, ca.sha256_hex()).ok());
-  EXPECT_FALSE(agent_client::verify_server_chain(server.certificate_pem, server.certificate_pem, other.sha256_hex()).ok());
+  EXPECT_TRUE(
+      agent_client::verify_server_chain(server.certificate_pem, server.certificate_pem, ca.sha256_hex())
+          .ok());
+  EXPECT_FALSE(
+      agent_client::verify_server_chain(server.certificate_pem, server.certificate_pem, other.sha256_hex())
+          .ok());
   // The right CA shown beside a certificate it never signed.
   const auto stranger = *other.issue_server({"127.18.1.250"});
   const std::string forged = stranger.certificate_pem + ca.certificate_pem();
   EXPECT_FALSE(agent_client::verify_server_chain(forged, forged, ca.sha256_hex()).ok());
   // An agent's certificate is no gate's.
-  const auto client = *ca.sign_client(*agent_client::make_csr(*agent_client::new_key_pem(), "x"), "agent-gate.busbar/x", seconds(60));
-  EXPECT_FALSE(agent_client::verify_server_chain(client, client + ca.certificate_pem(), ca.sha256_hex()).ok());
+  const auto client = *ca.sign_client(*agent_client::make_csr(*agent_client::new_key_pem(), "x"),
+                                      "agent-gate.busbar/x", seconds(60));
+  EXPECT_FALSE(
+      agent_client::verify_server_chain(client, client + ca.certificate_pem(), ca.sha256_hex()).ok());
 }
 
 TEST_F(agent_pki, keeps_an_identity_in_one_private_file) {

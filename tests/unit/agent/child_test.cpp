@@ -1,6 +1,6 @@
 // Probe programs as children: the contract's lines, and the end of whatever does not end by itself.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,23 +19,25 @@ namespace busbar::agent_client {
 namespace {
 
 TEST(probe_line, is_read_strictly) {
-  const auto good = parse_probe_line(R"({"gpu":3,"metric":"h2d","value":12.5,"unit":"GB/s","quality":"good"})", 4);
+  const auto good =
+      parse_probe_line(R"({"gpu":3,"metric":"h2d","value":12.5,"unit":"GB/s","quality":"good"})", 4);
   ASSERT_TRUE(good.ok());
   const auto& measured = std::get<agent::Measurement>(*good);
   EXPECT_EQ(measured.gpu(), 3u);
   EXPECT_DOUBLE_EQ(measured.value(), 12.5);
   EXPECT_EQ(measured.quality(), agent::GOOD);
-  for (const char* wrong : {
-           "", "hello", "[]", "12", R"({"gpu":3})", R"({"gpu":4,"metric":"h2d","value":1,"unit":"","quality":"good"})",
-           R"({"gpu":-1,"metric":"h2d","value":1,"unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"h2d","value":"1","unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"h2d","value":null,"unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"h2d","value":NaN,"unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"","value":1,"unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"h2d","value":1,"text":"x","unit":"","quality":"good"})",
-           R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":"good","more":1})",
-           R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":1})", R"({"progress":2})", R"({"progress":0.5,"gpu":0})",
-           R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":"good"} x)"}) {
+  for (const char* wrong : {"", "hello", "[]", "12", R"({"gpu":3})",
+                            R"({"gpu":4,"metric":"h2d","value":1,"unit":"","quality":"good"})",
+                            R"({"gpu":-1,"metric":"h2d","value":1,"unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"h2d","value":"1","unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"h2d","value":null,"unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"h2d","value":NaN,"unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"","value":1,"unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"h2d","value":1,"text":"x","unit":"","quality":"good"})",
+                            R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":"good","more":1})",
+                            R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":1})",
+                            R"({"progress":2})", R"({"progress":0.5,"gpu":0})",
+                            R"({"gpu":0,"metric":"h2d","value":1,"unit":"","quality":"good"} x)"}) {
     EXPECT_FALSE(parse_probe_line(wrong, 4).ok()) << wrong;
   }
 }
@@ -44,7 +46,8 @@ TEST(probe_line, is_never_good_without_a_value_or_by_a_word_unknown) {
   const auto no_value = parse_probe_line(R"({"gpu":0,"metric":"h2d","unit":"GB/s","quality":"good"})", 4);
   ASSERT_TRUE(no_value.ok());
   EXPECT_EQ(std::get<agent::Measurement>(*no_value).quality(), agent::BAD);
-  const auto unheard = parse_probe_line(R"({"gpu":0,"metric":"h2d","value":1,"unit":"GB/s","quality":"fine"})", 4);
+  const auto unheard =
+      parse_probe_line(R"({"gpu":0,"metric":"h2d","value":1,"unit":"GB/s","quality":"fine"})", 4);
   ASSERT_TRUE(unheard.ok());
   EXPECT_EQ(std::get<agent::Measurement>(*unheard).quality(), agent::QUALITY_UNSPECIFIED);
 }
@@ -96,10 +99,11 @@ TEST_F(child, sees_neither_the_agents_files_nor_its_environment) {
   const int secret = ::open(script("").c_str(), O_RDONLY);  // inheritable on purpose
   ASSERT_GE(secret, 3);
   std::vector<std::string> lines;
-  run("ls /proc/self/fd | wc -l; env | grep -v -e ^PWD= -e ^PATH= -e ^_= -e ^SHLVL= -e ^OLDPWD= | wc -l", [&lines](const std::string& line) {
-    lines.push_back(line);
-    return true;
-  });
+  run("ls /proc/self/fd | wc -l; env | grep -v -e ^PWD= -e ^PATH= -e ^_= -e ^SHLVL= -e ^OLDPWD= | wc -l",
+      [&lines](const std::string& line) {
+        lines.push_back(line);
+        return true;
+      });
   ::close(secret);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_LE(std::stoi(lines[0]), 5);  // stdin, stdout, stderr, its own program, and the folder that ls reads
@@ -108,11 +112,12 @@ TEST_F(child, sees_neither_the_agents_files_nor_its_environment) {
 
 TEST_F(child, dies_with_all_its_children_when_told) {
   std::string grandchild;
-  const auto end = run("sleep 1000 & echo $!; trap '' TERM; wait", [this, &grandchild](const std::string& line) {
-    grandchild = line;
-    process_.kill();
-    return true;
-  });
+  const auto end =
+      run("sleep 1000 & echo $!; trap '' TERM; wait", [this, &grandchild](const std::string& line) {
+        grandchild = line;
+        process_.kill();
+        return true;
+      });
   EXPECT_TRUE(end.killed);
   EXPECT_EQ(end.signal, SIGKILL);
   ASSERT_FALSE(grandchild.empty());
@@ -232,7 +237,9 @@ TEST_F(child, ends_a_burn_that_is_cancelled) {
 }
 
 TEST_F(child, fails_the_test_whose_probe_writes_one_wrong_line) {
-  script("cat >/dev/null; echo '{\"gpu\":0,\"metric\":\"a\",\"value\":1,\"unit\":\"\",\"quality\":\"good\"}'; echo done");
+  script(
+      "cat >/dev/null; echo '{\"gpu\":0,\"metric\":\"a\",\"value\":1,\"unit\":\"\",\"quality\":\"good\"}'; "
+      "echo done");
   auto engine = child_engine::open(folder_, "reference", 1);
   ASSERT_TRUE(engine.ok()) << engine.status();
   report_box box;
@@ -256,7 +263,8 @@ TEST_F(child, runs_no_program_that_changed_since_it_was_announced) {
 
 TEST_F(child, takes_no_program_that_others_may_write) {
   const auto path = script("exit 0");
-  std::filesystem::permissions(path, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  std::filesystem::permissions(path, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
   EXPECT_EQ(child_engine::open(folder_, "reference", 1).status().code(), absl::StatusCode::kPermissionDenied);
   std::vector<std::string> problems;
   EXPECT_TRUE(child_engine::open_all(folder_, 1, &problems).empty());

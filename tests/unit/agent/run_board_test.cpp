@@ -67,7 +67,8 @@ TEST(run_board, ends_a_run_whose_lease_ran_out_and_what_it_queued) {
   EXPECT_EQ(board.next_due(), start + seconds(5));
   EXPECT_EQ(words(board.tick(start + seconds(5))), (list{"done burn: the lease was not renewed", "cancel"}));
   EXPECT_TRUE(board.busy());
-  EXPECT_EQ(words(board.finished(true, "", start + seconds(5))), list{"done diag: the lease was not renewed"});
+  EXPECT_EQ(words(board.finished(true, "", start + seconds(5))),
+            list{"done diag: the lease was not renewed"});
 }
 
 TEST(run_board, lives_on_while_its_lease_is_renewed) {
@@ -86,7 +87,8 @@ TEST(run_board, cancels_a_test_past_its_deadline_and_goes_on) {
   board.accept(order("r1", "burn"), start);
   board.renew("r1", start + seconds(9));
   EXPECT_EQ(words(board.tick(start + seconds(10))), list{"cancel"});
-  EXPECT_EQ(words(board.finished(true, "", start + seconds(10))), (list{"done diag: the deadline passed", "start burn"}));
+  EXPECT_EQ(words(board.finished(true, "", start + seconds(10))),
+            (list{"done diag: the deadline passed", "start burn"}));
 }
 
 TEST(run_board, counts_a_deadline_from_the_start_of_the_test_itself) {
@@ -103,8 +105,10 @@ TEST(run_board, lets_a_newer_run_supersede_an_older_one) {
   run_board board;
   board.accept(order("r1", "diag"), start);
   board.accept(order("r1", "burn"), start);
-  EXPECT_EQ(words(board.accept(order("r2", "diag"), start)), (list{"done burn: superseded by run r2", "cancel"}));
-  EXPECT_EQ(words(board.finished(false, "killed", start)), (list{"done diag: superseded by run r2", "start diag"}));
+  EXPECT_EQ(words(board.accept(order("r2", "diag"), start)),
+            (list{"done burn: superseded by run r2", "cancel"}));
+  EXPECT_EQ(words(board.finished(false, "killed", start)),
+            (list{"done diag: superseded by run r2", "start diag"}));
   ASSERT_NE(board.current(), nullptr);
   EXPECT_EQ(board.current()->run_id(), "r2");
 }
@@ -131,8 +135,10 @@ TEST(run_board, refuses_an_order_that_names_nothing_and_one_too_many) {
   run_board board;
   EXPECT_EQ(words(board.accept(order("r1", ""), start)).size(), 1u);
   EXPECT_FALSE(board.busy());
-  for (int i = 0; i < 65; ++i) EXPECT_LE(board.accept(order("r1", "t" + std::to_string(i)), start).size(), 1u);
-  EXPECT_EQ(words(board.accept(order("r1", "t65"), start)), list{"done t65: too many tests are queued on this tray"});
+  for (int i = 0; i < 65; ++i)
+    EXPECT_LE(board.accept(order("r1", "t" + std::to_string(i)), start).size(), 1u);
+  EXPECT_EQ(words(board.accept(order("r1", "t65"), start)),
+            list{"done t65: too many tests are queued on this tray"});
 }
 
 TEST(run_board, gives_a_run_without_lease_or_deadline_an_end) {

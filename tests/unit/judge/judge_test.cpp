@@ -34,7 +34,8 @@ class suite_judge : public ::testing::Test {
     test->set_probe(probe);
     return test;
   }
-  static journal::MetricRule* add_rule(journal::SuiteTest* test, const std::string& name, const std::string& unit) {
+  static journal::MetricRule* add_rule(journal::SuiteTest* test, const std::string& name,
+                                       const std::string& unit) {
     auto* rule = test->add_metrics();
     rule->set_name(name);
     rule->set_unit(unit);
@@ -56,13 +57,15 @@ class suite_judge : public ::testing::Test {
         request.measured.push_back({member, "diag", gpu, "pcie_width", 16.0, "", "lanes", true});
         request.measured.push_back({member, "hbm", gpu, "hbm_copy", 16300.0, "", "GB/s", true});
         request.measured.push_back({member, "burn", gpu, "gpu_temperature", 61.5, "", "Cel", true});
-        request.measured.push_back({member, "burn", gpu, "result_hash", std::nullopt, "c6330a1df9039cf7", "", true});
+        request.measured.push_back(
+            {member, "burn", gpu, "result_hash", std::nullopt, "c6330a1df9039cf7", "", true});
       }
     }
     return request;
   }
 
-  static measurement& find(judge_request& request, const std::string& metric, const std::string& member, std::uint32_t gpu) {
+  static measurement& find(judge_request& request, const std::string& metric, const std::string& member,
+                           std::uint32_t gpu) {
     for (auto& one : request.measured) {
       if (one.metric == metric && one.member == member && one.gpu == gpu) return one;
     }
@@ -152,8 +155,9 @@ TEST_F(suite_judge, holds_the_limit_itself_to_be_within) {
 }
 
 TEST_F(suite_judge, never_passes_a_value_that_is_no_number) {
-  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                             -std::numeric_limits<double>::infinity()}) {
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+        -std::numeric_limits<double>::infinity()}) {
     auto request = healthy(1);
     find(request, "hbm_copy", "r01/c1", 2).value = value;
     const auto judged = judge(request);
@@ -164,7 +168,8 @@ TEST_F(suite_judge, never_passes_a_value_that_is_no_number) {
 
 TEST_F(suite_judge, never_passes_a_missing_result_or_value) {
   auto request = healthy(1);
-  std::erase_if(request.measured, [](const measurement& one) { return one.metric == "ecc_uncorrected" && one.gpu == 1; });
+  std::erase_if(request.measured,
+                [](const measurement& one) { return one.metric == "ecc_uncorrected" && one.gpu == 1; });
   expect_one(judge(request), SuiteResult::INCOMPLETE, "ecc_uncorrected", "r01/c1", 1);
   request = healthy(1);
   find(request, "ecc_uncorrected", "r01/c1", 1).value.reset();
