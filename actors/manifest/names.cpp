@@ -17,8 +17,8 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 bool is_member(std::string_view slot, std::string_view letters) {
-  return slot.size() == 3 && letters.find(slot[0]) != std::string_view::npos && slot[1] >= '0' && slot[1] <= '9' &&
-         slot[2] >= '0' && slot[2] <= '9';
+  return slot.size() == 3 && letters.find(slot[0]) != std::string_view::npos && slot[1] >= '0' &&
+         slot[1] <= '9' && slot[2] >= '0' && slot[2] <= '9';
 }
 
 }  // namespace
@@ -26,7 +26,8 @@ bool is_member(std::string_view slot, std::string_view letters) {
 std::optional<std::string> long_name(std::string_view name) {
   if (name.starts_with("racks/")) return std::string(name);
   const std::vector<std::string_view> parts = split(name);
-  if (std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return part.empty(); })) return std::nullopt;
+  if (std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return part.empty(); }))
+    return std::nullopt;
   const std::string rack = "racks/" + std::string(parts[0]);
   if (parts.size() == 1) return rack;
   if (parts.size() == 2 && is_member(parts[1], "cs")) return rack + "/nodes/" + std::string(parts[1]);

@@ -1,4 +1,5 @@
-// The two spellings of a name: AIP on the wire (racks/r01/nodes/c07), short for people and in the journal (r01/c07). Pure.
+// The two spellings of a name: AIP on the wire (racks/r01/nodes/c07), short for people and in the journal
+// (r01/c07). Pure.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,9 @@
 
 namespace busbar::manifest {
 
-// r01 -> racks/r01; r01/c07, r01/s01 -> .../nodes/...; r01/p01 -> .../shelves/p01; r01/endpoints/A and r01/operations/N keep
-// their collection. A name that is AIP already comes back as it is; nothing for a text that is no name.
+// r01 -> racks/r01; r01/c07, r01/s01 -> .../nodes/...; r01/p01 -> .../shelves/p01; r01/endpoints/A and
+// r01/operations/N keep their collection. A name that is AIP already comes back as it is; nothing for a text
+// that is no name.
 std::optional<std::string> long_name(std::string_view name);
 // The reverse; a text that is no AIP name comes back as it is.
 std::string short_name(std::string_view name);

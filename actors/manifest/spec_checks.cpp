@@ -17,9 +17,9 @@ using journal::MemberKind;
 
 // Deadlines without which a step would have no end. The others have a step's own default.
 constexpr auto needed_deadlines = std::to_array<std::string_view>(
-    {"discovered", "identified", "credentialed", "graceful_off", "host_off", "staged", "inspected", "firmware_row",
-     "firmware", "configured", "shelf_on", "standby", "ingested", "cooled", "powered", "nvlink_ready", "validated",
-     "rack_validated"});
+    {"discovered", "identified", "credentialed", "graceful_off", "host_off", "staged", "inspected",
+     "firmware_row", "firmware", "configured", "shelf_on", "standby", "ingested", "cooled", "powered",
+     "nvlink_ready", "validated", "rack_validated"});
 constexpr int fast_reports_limit = 2;  // per BMC: one budget for all readers
 
 class reporter {
@@ -36,12 +36,16 @@ class reporter {
 
 char letter_of(MemberKind kind) {
   switch (kind) {
-    case journal::COMPUTE_TRAY: return 'c';
-    case journal::SWITCH_TRAY: return 's';
-    case journal::POWER_SHELF: return 'p';
+    case journal::COMPUTE_TRAY:
+      return 'c';
+    case journal::SWITCH_TRAY:
+      return 's';
+    case journal::POWER_SHELF:
+      return 'p';
     case journal::MEMBER_KIND_UNSPECIFIED:
     case journal::MemberKind_INT_MIN_SENTINEL_DO_NOT_USE_:
-    case journal::MemberKind_INT_MAX_SENTINEL_DO_NOT_USE_: break;
+    case journal::MemberKind_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
   }
   return '\0';
 }
@@ -73,7 +77,8 @@ template <class Texts>
 void check_no_repeats(const Texts& texts, const std::string& path, const reporter& report) {
   std::set<std::string> seen;
   for (int i = 0; i < texts.size(); ++i) {
-    if (!seen.insert(texts[i]).second) report(fmt::format("{}[{}]", path, i), fmt::format("'{}' is there twice", texts[i]));
+    if (!seen.insert(texts[i]).second)
+      report(fmt::format("{}[{}]", path, i), fmt::format("'{}' is there twice", texts[i]));
   }
 }
 
@@ -90,15 +95,18 @@ void check_members(const journal::Manifest& manifest, const reporter& report) {
       kinds.insert(kind_name(member.kind()));
       if (!is_slot_of(member.slot(), letter) && !member.slot().empty()) {
         report(fmt::format("members[{}].slot", i),
-               fmt::format("'{}' is not a slot of a {} ({}01 to {}99)", member.slot(), kind_name(member.kind()), letter, letter));
+               fmt::format("'{}' is not a slot of a {} ({}01 to {}99)", member.slot(),
+                           kind_name(member.kind()), letter, letter));
       }
     }
     slots.check(member.slot(), i, report);
     macs.check(member.bmc_mac(), i, report);
     serials.check(member.serial(), i, report);
     addresses.check(member.address(), i, report);
-    if (member.address().empty() && manifest.discovery().lease_files().empty() && manifest.discovery().ranges().empty()) {
-      report(fmt::format("members[{}].address", i), "missing: the manifest names neither leases nor ranges to find it in");
+    if (member.address().empty() && manifest.discovery().lease_files().empty() &&
+        manifest.discovery().ranges().empty()) {
+      report(fmt::format("members[{}].address", i),
+             "missing: the manifest names neither leases nor ranges to find it in");
     }
   }
   for (const std::string& kind : kinds) {
@@ -114,9 +122,12 @@ bool is_silent(const journal::MetricRule& rule) {
 
 }  // namespace
 
-std::string kind_name(MemberKind kind) { return lower_case(journal::MemberKind_Name(kind)); }
+std::string kind_name(MemberKind kind) {
+  return lower_case(journal::MemberKind_Name(kind));
+}
 
-void check_manifest(const journal::Manifest& manifest, const std::string& file, std::vector<spec_error>& errors) {
+void check_manifest(const journal::Manifest& manifest, const std::string& file,
+                    std::vector<spec_error>& errors) {
   const reporter report(file, errors);
   check_no_repeats(manifest.gates(), "gates", report);
   check_members(manifest, report);
@@ -136,7 +147,8 @@ void check_sku(const journal::Sku& sku, const std::string& file, std::vector<spe
   if (rack.compute_min() > rack.compute()) report("rack.compute_min", "is above rack.compute");
   const std::uint64_t gpus = std::uint64_t{rack.compute()} * sku.compute_tray().gpus().count();
   if (sku.has_rack() && sku.has_compute_tray() && rack.gpus() != gpus) {
-    report("rack.gpus", fmt::format("is {}, but rack.compute x compute_tray.gpus.count is {}", rack.gpus(), gpus));
+    report("rack.gpus",
+           fmt::format("is {}, but rack.compute x compute_tray.gpus.count is {}", rack.gpus(), gpus));
   }
   if (sku.has_compute_tray() && sku.compute_tray().gpus().count() == 0) {
     report("compute_tray.gpus.count", "must be greater than zero");
@@ -152,12 +164,15 @@ void check_sku(const journal::Sku& sku, const std::string& file, std::vector<spe
   check_no_repeats(sku.switch_tray().leak_detectors(), "switch_tray.leak_detectors", report);
 }
 
-void check_baseline(const journal::Baseline& baseline, const std::string& file, std::vector<spec_error>& errors) {
+void check_baseline(const journal::Baseline& baseline, const std::string& file,
+                    std::vector<spec_error>& errors) {
   const reporter report(file, errors);
   for (const std::string_view name : needed_deadlines) {
-    if (!baseline.deadlines().contains(std::string(name))) report(fmt::format("deadlines.{}", name), "missing");
+    if (!baseline.deadlines().contains(std::string(name)))
+      report(fmt::format("deadlines.{}", name), "missing");
   }
-  const std::map<std::string, journal::FirmwareRows> firmware(baseline.firmware().begin(), baseline.firmware().end());
+  const std::map<std::string, journal::FirmwareRows> firmware(baseline.firmware().begin(),
+                                                              baseline.firmware().end());
   for (const auto& [kind, rows] : firmware) {
     uniqueness orders("firmware." + kind, "order");
     uniqueness components("firmware." + kind, "component");
@@ -166,11 +181,13 @@ void check_baseline(const journal::Baseline& baseline, const std::string& file, 
       components.check(rows.rows(i).component(), i, report);
     }
   }
-  const std::map<std::string, journal::TelemetryPlan> telemetry(baseline.telemetry().begin(), baseline.telemetry().end());
+  const std::map<std::string, journal::TelemetryPlan> telemetry(baseline.telemetry().begin(),
+                                                                baseline.telemetry().end());
   for (const auto& [kind, plan] : telemetry) {
     check_no_repeats(plan.fast(), "telemetry." + kind + ".fast", report);
     if (plan.fast_size() > fast_reports_limit) {
-      report("telemetry." + kind + ".fast", fmt::format("at most {} reports can be fast", fast_reports_limit));
+      report("telemetry." + kind + ".fast",
+             fmt::format("at most {} reports can be fast", fast_reports_limit));
     }
   }
 }
@@ -194,18 +211,21 @@ void check_suite(const journal::Suite& suite, const std::string& file, std::vect
   }
 }
 
-void check_members_against_sku(const journal::Manifest& manifest, const journal::Sku& sku, const std::string& file,
-                               std::vector<spec_error>& errors) {
+void check_members_against_sku(const journal::Manifest& manifest, const journal::Sku& sku,
+                               const std::string& file, std::vector<spec_error>& errors) {
   std::map<MemberKind, std::uint32_t> counts;
   for (const Member& member : manifest.members()) {
     if (member.kind() == journal::MEMBER_KIND_UNSPECIFIED) return;  // reported already; a count would mislead
     ++counts[member.kind()];
   }
-  const auto compare = [&counts, &file, &errors, &sku](MemberKind kind, std::uint32_t least, std::uint32_t most) {
+  const auto compare = [&counts, &file, &errors, &sku](MemberKind kind, std::uint32_t least,
+                                                       std::uint32_t most) {
     const std::uint32_t count = counts[kind];
     if (count >= least && count <= most) return;
     const std::string wanted = least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
-    errors.push_back({file, "members", fmt::format("{} of kind {}, SKU {} has {}", count, kind_name(kind), sku.name(), wanted)});
+    errors.push_back(
+        {file, "members",
+         fmt::format("{} of kind {}, SKU {} has {}", count, kind_name(kind), sku.name(), wanted)});
   };
   compare(journal::COMPUTE_TRAY, sku.rack().compute_min(), sku.rack().compute());
   compare(journal::SWITCH_TRAY, sku.rack().switch_(), sku.rack().switch_());
@@ -221,8 +241,10 @@ void check_suite_against_sku(const journal::Suite& suite, const std::string& sku
     for (int j = 0; j < suite.tests(i).metrics_size(); ++j) {
       const auto& rule = suite.tests(i).metrics(j);
       const std::string path = fmt::format("tests[{}].metrics[{}]", i, j);
-      if (lacks(rule.min())) errors.push_back({file, path + ".min", fmt::format("has no limit for SKU {}", sku)});
-      if (lacks(rule.max())) errors.push_back({file, path + ".max", fmt::format("has no limit for SKU {}", sku)});
+      if (lacks(rule.min()))
+        errors.push_back({file, path + ".min", fmt::format("has no limit for SKU {}", sku)});
+      if (lacks(rule.max()))
+        errors.push_back({file, path + ".max", fmt::format("has no limit for SKU {}", sku)});
     }
   }
 }

@@ -10,14 +10,16 @@
 namespace busbar::manifest {
 
 // Each appends to errors; file names the document's file.
-void check_manifest(const journal::Manifest& manifest, const std::string& file, std::vector<spec_error>& errors);
+void check_manifest(const journal::Manifest& manifest, const std::string& file,
+                    std::vector<spec_error>& errors);
 void check_sku(const journal::Sku& sku, const std::string& file, std::vector<spec_error>& errors);
-void check_baseline(const journal::Baseline& baseline, const std::string& file, std::vector<spec_error>& errors);
+void check_baseline(const journal::Baseline& baseline, const std::string& file,
+                    std::vector<spec_error>& errors);
 void check_suite(const journal::Suite& suite, const std::string& file, std::vector<spec_error>& errors);
 
 // A manifest against the SKU it names: how many members of each kind.
-void check_members_against_sku(const journal::Manifest& manifest, const journal::Sku& sku, const std::string& file,
-                               std::vector<spec_error>& errors);
+void check_members_against_sku(const journal::Manifest& manifest, const journal::Sku& sku,
+                               const std::string& file, std::vector<spec_error>& errors);
 // A suite that a rack of this SKU runs: a metric with limits by SKU must have one for it.
 void check_suite_against_sku(const journal::Suite& suite, const std::string& sku, const std::string& file,
                              std::vector<spec_error>& errors);

@@ -18,17 +18,23 @@ using leaves = std::map<std::string, std::string>;
 
 void flatten(const Message& message, const std::string& path, leaves& out);
 
-std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+std::string join(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
 
 std::string scalar_text(const Message& message, const FieldDescriptor& field, int index) {
   const auto* reflection = message.GetReflection();
   const bool repeated = field.is_repeated();
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-    return repeated ? reflection->GetRepeatedString(message, &field, index) : reflection->GetString(message, &field);
+    return repeated ? reflection->GetRepeatedString(message, &field, index)
+                    : reflection->GetString(message, &field);
   }
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return lower_case(reflection->GetEnum(message, &field)->name());
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32) return std::to_string(reflection->GetUInt32(message, &field));
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) return fmt::format("{}", reflection->GetDouble(message, &field));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM)
+    return lower_case(reflection->GetEnum(message, &field)->name());
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32)
+    return std::to_string(reflection->GetUInt32(message, &field));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
+    return fmt::format("{}", reflection->GetDouble(message, &field));
   return {};
 }
 
@@ -36,7 +42,8 @@ void flatten_submessage(const Message& message, const std::string& path, leaves&
   if (message.GetDescriptor() == google::protobuf::Duration::descriptor()) {
     google::protobuf::Duration duration;
     duration.CopyFrom(message);
-    out[path] = duration_text(std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
+    out[path] =
+        duration_text(std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
     return;
   }
   flatten(message, path, out);
@@ -53,7 +60,8 @@ std::string row_key(const Message& row, int index) {
   return std::to_string(index);
 }
 
-void flatten_repeated(const Message& message, const FieldDescriptor& field, const std::string& path, leaves& out) {
+void flatten_repeated(const Message& message, const FieldDescriptor& field, const std::string& path,
+                      leaves& out) {
   const auto* reflection = message.GetReflection();
   const int size = reflection->FieldSize(message, &field);
   if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -95,7 +103,9 @@ void flatten(const Message& message, const std::string& path, leaves& out) {
   }
 }
 
-std::string or_none(const std::string& text) { return text.empty() ? "(none)" : text; }
+std::string or_none(const std::string& text) {
+  return text.empty() ? "(none)" : text;
+}
 
 }  // namespace
 

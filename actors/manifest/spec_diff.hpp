@@ -1,5 +1,5 @@
-// Two specs of a rack, compared key by key. Rows of lists are known by their slot, component or name, so that a row put in
-// between is one addition and not a change of all that follow. Pure.
+// Two specs of a rack, compared key by key. Rows of lists are known by their slot, component or name, so that
+// a row put in between is one addition and not a change of all that follow. Pure.
 #pragma once
 
 #include <map>
@@ -11,9 +11,10 @@
 namespace busbar::manifest {
 
 struct spec_change {
-  std::string key_path;  // manifest.members[c07].serial, baseline.deadlines.staged, suites.node.tests[hbm].duration
-  std::string before;    // empty: not there
-  std::string after;     // empty: goes away
+  std::string
+      key_path;  // manifest.members[c07].serial, baseline.deadlines.staged, suites.node.tests[hbm].duration
+  std::string before;  // empty: not there
+  std::string after;   // empty: goes away
 
   bool operator==(const spec_change&) const = default;
 };

@@ -7,7 +7,7 @@
 namespace busbar::manifest {
 
 struct source_file {
-  std::string path;     // as errors shall name it
+  std::string path;  // as errors shall name it
   std::string content;
 };
 

@@ -35,21 +35,25 @@ struct documents {
 
 template <class Message>
 void add(std::vector<document<Message>>& list, const std::string& file, const YAML::Node& root,
-         void (*check)(const Message&, const std::string&, std::vector<spec_error>&), std::vector<spec_error>& errors) {
+         void (*check)(const Message&, const std::string&, std::vector<spec_error>&),
+         std::vector<spec_error>& errors) {
   document<Message>& added = list.emplace_back(document<Message>{file, {}});
   yaml_decoder(file, errors).decode_root(root, added.message);
   check(added.message, file, errors);
 }
 
-// The value of a top-level key as text; empty when it is not there or no text. Never operator[], which throws on non-maps.
+// The value of a top-level key as text; empty when it is not there or no text. Never operator[], which throws
+// on non-maps.
 std::string top_level(const YAML::Node& root, std::string_view key) {
   for (const auto& entry : root) {
-    if (entry.first.IsScalar() && entry.first.Scalar() == key && entry.second.IsScalar()) return entry.second.Scalar();
+    if (entry.first.IsScalar() && entry.first.Scalar() == key && entry.second.IsScalar())
+      return entry.second.Scalar();
   }
   return {};
 }
 
-void read_document(const std::string& file, const YAML::Node& root, documents& all, std::vector<spec_error>& errors) {
+void read_document(const std::string& file, const YAML::Node& root, documents& all,
+                   std::vector<spec_error>& errors) {
   if (!root.IsMap()) {
     errors.push_back({file, "", "expected a document with apiVersion and kind"});
     return;
@@ -57,15 +61,17 @@ void read_document(const std::string& file, const YAML::Node& root, documents& a
   const std::string version = top_level(root, "apiVersion");
   const std::string kind = top_level(root, "kind");
   if (version != api_version) {
-    errors.push_back({file, "apiVersion", version.empty() ? fmt::format("missing ({})", api_version)
-                                                          : fmt::format("'{}' is not {}", version, api_version)});
+    errors.push_back({file, "apiVersion",
+                      version.empty() ? fmt::format("missing ({})", api_version)
+                                      : fmt::format("'{}' is not {}", version, api_version)});
   }
   if (kind == "Manifest") return add(all.manifests, file, root, &check_manifest, errors);
   if (kind == "Sku") return add(all.skus, file, root, &check_sku, errors);
   if (kind == "Baseline") return add(all.baselines, file, root, &check_baseline, errors);
   if (kind == "Suite") return add(all.suites, file, root, &check_suite, errors);
-  errors.push_back({file, "kind", kind.empty() ? std::string("missing (Manifest, Sku, Baseline, Suite)")
-                                               : fmt::format("'{}' is not one of: Manifest, Sku, Baseline, Suite", kind)});
+  errors.push_back({file, "kind",
+                    kind.empty() ? std::string("missing (Manifest, Sku, Baseline, Suite)")
+                                 : fmt::format("'{}' is not one of: Manifest, Sku, Baseline, Suite", kind)});
 }
 
 void read_file(const source_file& file, documents& all, std::vector<spec_error>& errors) {
@@ -83,17 +89,19 @@ void read_file(const source_file& file, documents& all, std::vector<spec_error>&
     }
     if (!any) errors.push_back({file.path, "", "holds no document"});
   } catch (const YAML::Exception& failure) {
-    const std::string place = failure.mark.is_null()
-                                  ? std::string()
-                                  : fmt::format("line {}, column {}", failure.mark.line + 1, failure.mark.column + 1);
+    const std::string place =
+        failure.mark.is_null()
+            ? std::string()
+            : fmt::format("line {}, column {}", failure.mark.line + 1, failure.mark.column + 1);
     errors.push_back({file.path, place, "is not YAML: " + failure.msg});
   }
 }
 
 template <class Message>
 const document<Message>* named(const std::vector<document<Message>>& list, const std::string& name) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&name](const document<Message>& candidate) { return candidate.message.name() == name; });
+  const auto found = std::find_if(list.begin(), list.end(), [&name](const document<Message>& candidate) {
+    return candidate.message.name() == name;
+  });
   return found == list.end() ? nullptr : &*found;
 }
 
@@ -104,7 +112,8 @@ void check_names_unique(const std::vector<document<Message>>& list, std::vector<
     if (candidate.message.name().empty()) continue;
     const auto [entry, added] = first.emplace(candidate.message.name(), candidate.file);
     if (!added) {
-      errors.push_back({candidate.file, "name", fmt::format("'{}' is also the name in {}", entry->first, entry->second)});
+      errors.push_back(
+          {candidate.file, "name", fmt::format("'{}' is also the name in {}", entry->first, entry->second)});
     }
   }
 }
@@ -118,7 +127,8 @@ void check_site(const documents& all, std::vector<spec_error>& errors) {
   std::map<std::string, std::string> owners;
   for (const auto& [file, manifest] : all.manifests) {
     const auto [rack, new_rack] = racks.emplace(manifest.rack(), file);
-    if (!new_rack) errors.push_back({file, "rack", fmt::format("'{}' is also declared in {}", rack->first, rack->second)});
+    if (!new_rack)
+      errors.push_back({file, "rack", fmt::format("'{}' is also declared in {}", rack->first, rack->second)});
     for (int i = 0; i < manifest.members_size(); ++i) {
       const auto& member = manifest.members(i);
       const std::array<std::pair<std::string, std::string>, 3> facts{
@@ -127,7 +137,8 @@ void check_site(const documents& all, std::vector<spec_error>& errors) {
         if (value.empty()) continue;
         const auto [owner, added] = owners.emplace(key + " " + value, file);
         if (added || owner->second == file) continue;
-        errors.push_back({file, fmt::format("members[{}].{}", i, key), fmt::format("{} is also in {}", value, owner->second)});
+        errors.push_back({file, fmt::format("members[{}].{}", i, key),
+                          fmt::format("{} is also in {}", value, owner->second)});
       }
     }
   }
@@ -138,7 +149,8 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-const document<journal::Suite>* suite_at(const documents& all, const std::string& baseline_file, const std::string& path) {
+const document<journal::Suite>* suite_at(const documents& all, const std::string& baseline_file,
+                                         const std::string& path) {
   for (const std::string& wanted : {path, folder_of(baseline_file) + path}) {
     for (const auto& suite : all.suites) {
       if (suite.file == wanted) return &suite;
@@ -161,14 +173,16 @@ const document<Message>* resolve(const std::vector<document<Message>>& list, con
   if (found != nullptr || name.empty()) return found;
   std::vector<std::string> names;
   for (const auto& candidate : list) names.push_back(candidate.message.name());
-  errors.push_back({file, key, fmt::format("no {} is named '{}' (given: {})", kind, name,
-                                           names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))});
+  errors.push_back({file, key,
+                    fmt::format("no {} is named '{}' (given: {})", kind, name,
+                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))});
   return nullptr;
 }
 
 void resolve_suites(const document<journal::Manifest>& manifest, const document<journal::Baseline>& baseline,
                     const documents& all, journal::RackSpec& spec, std::vector<spec_error>& errors) {
-  const std::map<std::string, std::string> paths(baseline.message.suites().begin(), baseline.message.suites().end());
+  const std::map<std::string, std::string> paths(baseline.message.suites().begin(),
+                                                 baseline.message.suites().end());
   for (const auto& [level, path] : paths) {
     const document<journal::Suite>* suite = suite_at(all, baseline.file, path);
     if (suite == nullptr) {
@@ -176,7 +190,8 @@ void resolve_suites(const document<journal::Manifest>& manifest, const document<
       continue;
     }
     if (!suite->message.level().empty() && suite->message.level() != level) {
-      errors.push_back({baseline.file, "suites." + level, fmt::format("{} is of level {}", path, suite->message.level())});
+      errors.push_back(
+          {baseline.file, "suites." + level, fmt::format("{} is of level {}", path, suite->message.level())});
     }
     if (!manifest.message.sku().empty()) {
       check_suite_against_sku(suite->message, manifest.message.sku(), suite->file, errors);
@@ -186,8 +201,9 @@ void resolve_suites(const document<journal::Manifest>& manifest, const document<
   for (int i = 0; i < manifest.message.gates_size(); ++i) {
     const std::string& gate = manifest.message.gates(i);
     if ((gate == "node" || gate == "rack") && !paths.contains(gate)) {
-      errors.push_back({manifest.file, fmt::format("gates[{}]", i),
-                        fmt::format("baseline {} names no suite of level {}", baseline.message.name(), gate)});
+      errors.push_back(
+          {manifest.file, fmt::format("gates[{}]", i),
+           fmt::format("baseline {} names no suite of level {}", baseline.message.name(), gate)});
     }
   }
 }
@@ -199,7 +215,8 @@ journal::RackSpec resolve_rack(const document<journal::Manifest>& manifest, cons
   const auto* sku = resolve(all.skus, manifest.message.sku(), manifest.file, "sku", "Sku", errors);
   if (sku != nullptr) {
     *spec.mutable_sku() = sku->message;
-    if (sku->message.has_rack()) check_members_against_sku(manifest.message, sku->message, manifest.file, errors);
+    if (sku->message.has_rack())
+      check_members_against_sku(manifest.message, sku->message, manifest.file, errors);
   }
   const auto* baseline =
       resolve(all.baselines, manifest.message.baseline(), manifest.file, "baseline", "Baseline", errors);
@@ -237,11 +254,14 @@ read_result read_spec(const std::vector<source_file>& files) {
   documents all;
   for (const source_file& file : files) read_file(file, all, result.errors);
   check_site(all, result.errors);
-  if (all.manifests.empty() && result.errors.empty()) result.errors.push_back({"", "", "no document of kind Manifest is given"});
-  for (const auto& manifest : all.manifests) result.racks.push_back(resolve_rack(manifest, all, result.errors));
+  if (all.manifests.empty() && result.errors.empty())
+    result.errors.push_back({"", "", "no document of kind Manifest is given"});
+  for (const auto& manifest : all.manifests)
+    result.racks.push_back(resolve_rack(manifest, all, result.errors));
   // Two manifests that share a baseline report its faults once.
   std::set<std::string> seen;
-  std::erase_if(result.errors, [&seen](const spec_error& error) { return !seen.insert(to_text(error)).second; });
+  std::erase_if(result.errors,
+                [&seen](const spec_error& error) { return !seen.insert(to_text(error)).second; });
   if (!result.errors.empty()) result.racks.clear();
   return result;
 }

@@ -1,5 +1,5 @@
-// The files of a site (kinds Manifest, Sku, Baseline, Suite) into one resolved RackSpec a manifest. Strict, and all errors at
-// once. Pure: the caller brings the files' contents.
+// The files of a site (kinds Manifest, Sku, Baseline, Suite) into one resolved RackSpec a manifest. Strict,
+// and all errors at once. Pure: the caller brings the files' contents.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct read_result {
   std::vector<spec_error> errors;
 };
 
-// A file may hold several documents. A baseline names suites by path: as given, beside the baseline, or by the path's end.
+// A file may hold several documents. A baseline names suites by path: as given, beside the baseline, or by
+// the path's end.
 read_result read_spec(const std::vector<source_file>& files);
 
 // SHA-256, hex, over the spec's canonical bytes without its digest.

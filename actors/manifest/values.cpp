@@ -25,9 +25,15 @@ constexpr auto units = std::to_array<unit>({{"ms", 1'000'000},
                                             {"s", 1'000'000'000}});
 constexpr double longest_duration_ns = 10'000.0 * 3.6e12;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+bool is_alnum(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 complaint one_of(std::string_view text, std::span<const std::string_view> allowed) {
   if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return std::nullopt;
@@ -57,8 +63,8 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
     if (digits == 0 || error != std::errc{} || end != text.data() + digits) return std::nullopt;
     text.remove_prefix(digits);
-    const auto found = std::find_if(units.begin(), units.end(),
-                                    [text](const unit& u) { return text.starts_with(u.name); });
+    const auto found =
+        std::find_if(units.begin(), units.end(), [text](const unit& u) { return text.starts_with(u.name); });
     if (found == units.end()) return std::nullopt;
     text.remove_prefix(found->name.size());
     total += number * static_cast<double>(found->nanoseconds);
@@ -72,7 +78,8 @@ std::string duration_text(std::chrono::nanoseconds duration) {
   if (left == 0) return "0s";
   std::string text;
   for (const std::string_view name : {"h", "m", "s", "ms", "us", "ns"}) {
-    const auto found = std::find_if(units.begin(), units.end(), [name](const unit& u) { return u.name == name; });
+    const auto found =
+        std::find_if(units.begin(), units.end(), [name](const unit& u) { return u.name == name; });
     const std::int64_t count = left / found->nanoseconds;
     if (count != 0) text += fmt::format("{}{}", count, name);
     left -= count * found->nanoseconds;
@@ -95,9 +102,8 @@ complaint check_not_empty(std::string_view text) {
 
 complaint check_name(std::string_view text) {
   const bool good = !text.empty() && text.size() <= 63 && is_alnum(text.front()) &&
-                    std::all_of(text.begin(), text.end(), [](char c) {
-                      return is_alnum(c) || c == '-' || c == '_' || c == '.';
-                    });
+                    std::all_of(text.begin(), text.end(),
+                                [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
   if (good) return std::nullopt;
   return "a name (letters, digits, '-', '_', '.'; at most 63)";
 }
@@ -184,7 +190,8 @@ complaint check_url(std::string_view text) {
 }
 
 complaint check_member_kind(std::string_view text) {
-  static constexpr auto allowed = std::to_array<std::string_view>({"compute_tray", "switch_tray", "power_shelf"});
+  static constexpr auto allowed =
+      std::to_array<std::string_view>({"compute_tray", "switch_tray", "power_shelf"});
   return one_of(text, allowed);
 }
 
@@ -216,9 +223,10 @@ complaint check_suite_members(std::string_view text) {
 
 complaint check_deadline_name(std::string_view text) {
   static constexpr auto allowed = std::to_array<std::string_view>(
-      {"discovered", "identified", "credentialed", "graceful_off", "host_off", "host_on", "staged", "inspected",
-       "firmware_row", "firmware", "configured", "shelf_on", "standby", "ingested", "cooled", "powered", "nvlink_ready",
-       "node_validated", "validated", "rack_validated", "ready", "production"});
+      {"discovered", "identified",     "credentialed", "graceful_off", "host_off",     "host_on",
+       "staged",     "inspected",      "firmware_row", "firmware",     "configured",   "shelf_on",
+       "standby",    "ingested",       "cooled",       "powered",      "nvlink_ready", "node_validated",
+       "validated",  "rack_validated", "ready",        "production"});
   return one_of(text, allowed);
 }
 

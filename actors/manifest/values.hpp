@@ -1,5 +1,5 @@
-// The small texts of a spec: durations, addresses, names. Pure; a check answers nothing when the text is right, else what is
-// wrong with it, in words that follow "is not".
+// The small texts of a spec: durations, addresses, names. Pure; a check answers nothing when the text is
+// right, else what is wrong with it, in words that follow "is not".
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@ std::string duration_text(std::chrono::nanoseconds duration);
 std::string lower_case(std::string_view text);
 
 complaint check_not_empty(std::string_view text);
-complaint check_name(std::string_view text);           // rack, sku, suite ...: letters, digits, "-", "_", "."
+complaint check_name(std::string_view text);  // rack, sku, suite ...: letters, digits, "-", "_", "."
 complaint check_mac(std::string_view text);
-complaint check_address(std::string_view text);        // IPv4, IPv6 or host name, no port
-complaint check_endpoint(std::string_view text);       // host:port, [v6]:port
-complaint check_range(std::string_view text);          // 127.18.1.0/24:8443
-complaint check_site_path(std::string_view text);      // relative, stays inside the site folder
+complaint check_address(std::string_view text);    // IPv4, IPv6 or host name, no port
+complaint check_endpoint(std::string_view text);   // host:port, [v6]:port
+complaint check_range(std::string_view text);      // 127.18.1.0/24:8443
+complaint check_site_path(std::string_view text);  // relative, stays inside the site folder
 complaint check_sha256(std::string_view text);
-complaint check_serial(std::string_view text);         // no placeholder
+complaint check_serial(std::string_view text);  // no placeholder
 complaint check_url(std::string_view text);
 complaint check_member_kind(std::string_view text);
 complaint check_gate(std::string_view text);

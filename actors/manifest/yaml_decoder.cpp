@@ -27,7 +27,9 @@ std::string_view kind_of(const YAML::Node& node) {
   return "a single value";
 }
 
-bool is_plain(const YAML::Node& scalar) { return scalar.Tag() != "!"; }  // yaml-cpp tags quoted scalars "!"
+bool is_plain(const YAML::Node& scalar) {
+  return scalar.Tag() != "!";
+}  // yaml-cpp tags quoted scalars "!"
 
 bool parse_number(std::string_view text, double& value) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -35,7 +37,9 @@ bool parse_number(std::string_view text, double& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+std::string join(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
 
 }  // namespace
 
@@ -64,9 +68,12 @@ bool yaml_decoder::within_limits() {
   return nodes_ < node_limit;
 }
 
-void yaml_decoder::decode_root(const YAML::Node& root, Message& message) { decode_message(root, message, "", true); }
+void yaml_decoder::decode_root(const YAML::Node& root, Message& message) {
+  decode_message(root, message, "", true);
+}
 
-void yaml_decoder::decode_message(const YAML::Node& node, Message& message, const std::string& path, bool root) {
+void yaml_decoder::decode_message(const YAML::Node& node, Message& message, const std::string& path,
+                                  bool root) {
   if (!node.IsMap()) return report(path, fmt::format("expected a map, found {}", kind_of(node)));
   std::set<std::string> seen;
   for (const auto& entry : node) {
@@ -93,7 +100,8 @@ void yaml_decoder::decode_key(const std::string& key, const YAML::Node& node, Me
                               const std::string& path) {
   const std::string& type = message.GetDescriptor()->name();
   const std::string here = join(path, key);
-  if (const spread_key* spread = spread_key_named(type, key)) return decode_spread(node, message, *spread, here);
+  if (const spread_key* spread = spread_key_named(type, key))
+    return decode_spread(node, message, *spread, here);
   const field* target = message.GetDescriptor()->FindFieldByName(key);
   if (target == nullptr || is_reached_by_spread_key(type, key)) {
     std::vector<std::string> known;
@@ -119,7 +127,8 @@ void yaml_decoder::decode_spread(const YAML::Node& node, Message& message, const
   const field& second = *type->FindFieldByName(std::string(spread.second_field));
   const field_rule rule{};
   if (spread.first_key.empty()) {
-    if (!node.IsSequence() || node.size() != 2) return report(path, "expected a list of two numbers [min, max]");
+    if (!node.IsSequence() || node.size() != 2)
+      return report(path, "expected a list of two numbers [min, max]");
     decode_scalar(node[0], message, first, rule, path + "[0]");
     decode_scalar(node[1], message, second, rule, path + "[1]");
     return;
@@ -142,8 +151,8 @@ void yaml_decoder::decode_spread(const YAML::Node& node, Message& message, const
   }
 }
 
-void yaml_decoder::decode_map(const YAML::Node& node, Message& message, const field& map, const field_rule& rule,
-                              const std::string& path) {
+void yaml_decoder::decode_map(const YAML::Node& node, Message& message, const field& map,
+                              const field_rule& rule, const std::string& path) {
   const field& value = *map.message_type()->map_value();
   // min: 12 stands for "whatever the SKU": the key is empty then.
   if (node.IsScalar() && value.cpp_type() == field::CPPTYPE_DOUBLE) {
@@ -175,8 +184,8 @@ void yaml_decoder::decode_map(const YAML::Node& node, Message& message, const fi
   }
 }
 
-void yaml_decoder::decode_list(const YAML::Node& node, Message& message, const field& list, const field_rule& rule,
-                               const std::string& path) {
+void yaml_decoder::decode_list(const YAML::Node& node, Message& message, const field& list,
+                               const field_rule& rule, const std::string& path) {
   if (!node.IsSequence()) return report(path, fmt::format("expected a list, found {}", kind_of(node)));
   std::size_t index = 0;
   for (const YAML::Node& element : node) {
@@ -194,7 +203,8 @@ void yaml_decoder::decode_list(const YAML::Node& node, Message& message, const f
 void yaml_decoder::decode_attributes(const YAML::Node& node, Message& message, const field& map,
                                      const std::string& prefix, const std::string& path, unsigned depth) {
   if (!node.IsMap() || depth > attribute_depth_limit) {
-    return report(path, fmt::format("expected a map of at most {} levels, found {}", attribute_depth_limit, kind_of(node)));
+    return report(path, fmt::format("expected a map of at most {} levels, found {}", attribute_depth_limit,
+                                    kind_of(node)));
   }
   std::set<std::string> seen;
   for (const auto& pair : node) {
@@ -230,10 +240,12 @@ void yaml_decoder::decode_duration(const YAML::Node& node, Message& message, con
                                    const std::string& path) {
   const auto parsed = node.IsScalar() ? parse_duration(node.Scalar()) : std::nullopt;
   if (!parsed) {
-    const std::string found = node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
+    const std::string found =
+        node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
     return report(path, fmt::format("{} is not a duration (200ms, 120s, 10m, 3h)", found));
   }
-  if (rule.number == number_rule::positive && parsed->count() == 0) return report(path, "must be greater than zero");
+  if (rule.number == number_rule::positive && parsed->count() == 0)
+    return report(path, "must be greater than zero");
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*parsed);
   google::protobuf::Duration duration;
   duration.set_seconds(seconds.count());
@@ -244,7 +256,8 @@ void yaml_decoder::decode_duration(const YAML::Node& node, Message& message, con
 bool yaml_decoder::number(const YAML::Node& node, const field_rule& rule, bool whole, const std::string& path,
                           double& value) {
   if (!node.IsScalar() || !is_plain(node) || !parse_number(node.Scalar(), value) || !std::isfinite(value)) {
-    const std::string found = node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
+    const std::string found =
+        node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
     report(path, fmt::format("expected a number, found {}", found));
   } else if (rule.number != number_rule::any && value < 0) {
     report(path, fmt::format("{} is negative", node.Scalar()));
@@ -258,8 +271,8 @@ bool yaml_decoder::number(const YAML::Node& node, const field_rule& rule, bool w
   return false;
 }
 
-void yaml_decoder::decode_scalar(const YAML::Node& node, Message& message, const field& target, const field_rule& rule,
-                                 const std::string& path) {
+void yaml_decoder::decode_scalar(const YAML::Node& node, Message& message, const field& target,
+                                 const field_rule& rule, const std::string& path) {
   const auto* reflection = message.GetReflection();
   double value = 0;
   if (target.cpp_type() == field::CPPTYPE_STRING) {
@@ -285,9 +298,11 @@ void yaml_decoder::decode_scalar(const YAML::Node& node, Message& message, const
     for (int i = 1; i < target.enum_type()->value_count(); ++i) {
       const auto* candidate = target.enum_type()->value(i);
       names.push_back(lower_case(candidate->name()));
-      if (node.IsScalar() && node.Scalar() == names.back()) return reflection->SetEnum(&message, &target, candidate);
+      if (node.IsScalar() && node.Scalar() == names.back())
+        return reflection->SetEnum(&message, &target, candidate);
     }
-    const std::string found = node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
+    const std::string found =
+        node.IsScalar() ? fmt::format("'{}'", node.Scalar()) : std::string(kind_of(node));
     return report(path, fmt::format("{} is not one of: {}", found, fmt::join(names, ", ")));
   }
   report(path, "this build cannot read this field");  // a field type that no spec message has today

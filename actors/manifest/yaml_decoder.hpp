@@ -1,5 +1,6 @@
-// One YAML document into one protobuf message, strictly and by reflection: keys are field names, every difference is an error
-// with its key path, and decoding goes on after an error so that all come at once. Knows no kind of document.
+// One YAML document into one protobuf message, strictly and by reflection: keys are field names, every
+// difference is an error with its key path, and decoding goes on after an error so that all come at once.
+// Knows no kind of document.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -26,15 +27,16 @@ class yaml_decoder {
  private:
   using field = google::protobuf::FieldDescriptor;
 
-  void decode_message(const YAML::Node& node, google::protobuf::Message& message, const std::string& path, bool root);
+  void decode_message(const YAML::Node& node, google::protobuf::Message& message, const std::string& path,
+                      bool root);
   void decode_key(const std::string& key, const YAML::Node& node, google::protobuf::Message& message,
                   const std::string& path);
   void decode_spread(const YAML::Node& node, google::protobuf::Message& message, const spread_key& spread,
                      const std::string& path);
-  void decode_map(const YAML::Node& node, google::protobuf::Message& message, const field& map, const field_rule& rule,
-                  const std::string& path);
-  void decode_list(const YAML::Node& node, google::protobuf::Message& message, const field& list, const field_rule& rule,
-                   const std::string& path);
+  void decode_map(const YAML::Node& node, google::protobuf::Message& message, const field& map,
+                  const field_rule& rule, const std::string& path);
+  void decode_list(const YAML::Node& node, google::protobuf::Message& message, const field& list,
+                   const field_rule& rule, const std::string& path);
   void decode_attributes(const YAML::Node& node, google::protobuf::Message& message, const field& map,
                          const std::string& prefix, const std::string& path, unsigned depth);
   void decode_submessage(const YAML::Node& node, google::protobuf::Message& message, const field_rule& rule,
@@ -45,7 +47,8 @@ class yaml_decoder {
   void decode_scalar(const YAML::Node& node, google::protobuf::Message& message, const field& target,
                      const field_rule& rule, const std::string& path);
   void check_text(std::string_view text, check rule, const std::string& path);
-  bool number(const YAML::Node& node, const field_rule& rule, bool whole, const std::string& path, double& value);
+  bool number(const YAML::Node& node, const field_rule& rule, bool whole, const std::string& path,
+              double& value);
   bool within_limits();
 
   std::string file_;

@@ -30,7 +30,8 @@ std::string request_id_for(const session& with, std::size_t index) {
   return fmt::format("cli-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-bool may_go_on(session& with, const std::string& what, const std::vector<std::string>& names, danger level, reason why) {
+bool may_go_on(session& with, const std::string& what, const std::vector<std::string>& names, danger level,
+               reason why) {
   if (why == reason::needed && with.said().reason.empty() && !with.said().dry_run) {
     with.say(fmt::format("{} needs --reason TEXT: it stands in the operation and its events", what));
     return false;
@@ -60,7 +61,8 @@ v1::ActRequest act_request(const session& with, const std::string& name, std::si
   return act;
 }
 
-// To the daemon that holds the target. Where several could, each is asked: one that does not hold it refuses it whole.
+// To the daemon that holds the target. Where several could, each is asked: one that does not hold it refuses
+// it whole.
 call_result act(session& with, const std::string& method, const std::string& name, const Message& request,
                 v1::Operation& operation, std::size_t& from) {
   call_result answer;
@@ -90,7 +92,8 @@ exit_code act_on_each(session& with, const std::string& method, const std::vecto
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto operation = std::make_unique<v1::Operation>();
     std::size_t from = 0;
-    const call_result result = act(with, method, names[i], *make(act_request(with, names[i], i)), *operation, from);
+    const call_result result =
+        act(with, method, names[i], *make(act_request(with, names[i], i)), *operation, from);
     if (result.unanswered()) {
       code = worst(code, with.tell_unreachable(from, result));
       started.unreachable.push_back({with.wire().endpoints()[from], result.message});
@@ -100,7 +103,8 @@ exit_code act_on_each(session& with, const std::string& method, const std::vecto
       with.say(fmt::format("{}: {}", manifest::short_name(names[i]),
                            operation->message().empty() ? "would be done" : operation->message()));
     } else {
-      if (operation->done() && operation->state() != v1::Operation::SUCCEEDED) code = worst(code, exit_code::no);
+      if (operation->done() && operation->state() != v1::Operation::SUCCEEDED)
+        code = worst(code, exit_code::no);
       if (!operation->done()) running.push_back(operation->name());
       started.items.push_back(std::move(operation));
     }
@@ -110,8 +114,8 @@ exit_code act_on_each(session& with, const std::string& method, const std::vecto
   return code;
 }
 
-exit_code act_on_names(session& with, const std::string& method, const std::string& what, danger level, reason why,
-                       const request_maker& make) {
+exit_code act_on_names(session& with, const std::string& method, const std::string& what, danger level,
+                       reason why, const request_maker& make) {
   const auto names = with.names();
   if (!names || names->empty()) {
     if (names) with.say(fmt::format("{} needs a name", what));
@@ -121,7 +125,9 @@ exit_code act_on_names(session& with, const std::string& method, const std::stri
   return act_on_each(with, method, *names, make);
 }
 
-std::unique_ptr<Message> bare(v1::ActRequest act) { return std::make_unique<v1::ActRequest>(std::move(act)); }
+std::unique_ptr<Message> bare(v1::ActRequest act) {
+  return std::make_unique<v1::ActRequest>(std::move(act));
+}
 
 struct applied {
   listing answers;
@@ -143,7 +149,8 @@ exit_code take_answers(session& with, const std::vector<answer<Response>>& answe
     } else if (one.result.code == static_cast<int>(absl::StatusCode::kNotFound)) {
       foreign = &one.result;
     } else if (!one.result.ok()) {
-      code = worst(code, with.tell(one.result, one.result.spec_errors.errors().empty() ? daemon.instance : ""));
+      code =
+          worst(code, with.tell(one.result, one.result.spec_errors.errors().empty() ? daemon.instance : ""));
     } else {
       all.answers.items.push_back(std::make_unique<Response>(one.value));
       all.changes.insert(all.changes.end(), one.value.changes().begin(), one.value.changes().end());
@@ -164,7 +171,8 @@ exit_code take_answers(session& with, const std::vector<answer<Response>>& answe
 void print_changes(session& with, const applied& all, const char* list_kind) {
   const output format = with.said().format;
   if (format == output::json || format == output::yaml) {
-    with.world().out << list_text(list_kind, all.answers, format == output::json ? text_format::json : text_format::yaml);
+    with.world().out << list_text(list_kind, all.answers,
+                                  format == output::json ? text_format::json : text_format::yaml);
     return;
   }
   if (format == output::name) {
@@ -173,7 +181,8 @@ void print_changes(session& with, const applied& all, const char* list_kind) {
   }
   std::vector<row> rows{{"RACK", "KEY", "STORED", "DECLARED"}};
   for (const auto& change : all.changes) {
-    rows.push_back({manifest::short_name(change.rack()), change.key_path(), change.stored(), change.declared()});
+    rows.push_back(
+        {manifest::short_name(change.rack()), change.key_path(), change.stored(), change.declared()});
   }
   if (rows.size() > 1) with.world().out << aligned(rows);
 }
@@ -205,7 +214,9 @@ exit_code manifest_apply(session& with) {
   for (const auto& one : answers) {
     if (!one.result.ok()) continue;
     for (const std::string& rack : one.value.racks()) {
-      const char* verb = one.value.changes().empty() ? "is as declared" : with.said().dry_run ? "would be applied" : "applied";
+      const char* verb = one.value.changes().empty() ? "is as declared"
+                         : with.said().dry_run       ? "would be applied"
+                                                     : "applied";
       with.say(fmt::format("{}: {}", manifest::short_name(rack), verb));
     }
     const auto& operation = one.value.operation();
@@ -221,25 +232,28 @@ exit_code manifest_diff(session& with) {
   for (auto& file : files_of(with, code)) *request.add_files() = std::move(file);
   if (code != exit_code::done) return code;
   applied all;
-  code = take_answers(with, with.ask<v1::DiffManifestResponse>(with.everyone(), "DiffManifest", request), all);
+  code =
+      take_answers(with, with.ask<v1::DiffManifestResponse>(with.everyone(), "DiffManifest", request), all);
   print_changes(with, all, "DiffManifestResponseList");
   if (code == exit_code::done && all.changes.empty()) with.say("no difference from what is stored");
   return worst(code, all.changes.empty() ? exit_code::done : exit_code::no);
 }
 
 exit_code rack_bringup(session& with) {
-  const auto members = with.said().members.empty() ? std::vector<std::string>{}
-                                                   : expand_host_list(with.said().members).value_or(std::vector<std::string>{});
+  const auto members = with.said().members.empty()
+                           ? std::vector<std::string>{}
+                           : expand_host_list(with.said().members).value_or(std::vector<std::string>{});
   if (members.empty() && !with.said().members.empty()) {
     with.say(fmt::format("'{}' is no host list (c[01-16])", with.said().members));
     return exit_code::usage;
   }
-  return act_on_names(with, "BringupRack", "bring-up", danger::none, reason::optional, [&members](v1::ActRequest act) {
-    auto request = std::make_unique<v1::BringupRackRequest>();
-    *request->mutable_act() = std::move(act);
-    for (const std::string& member : members) request->add_members(member);
-    return request;
-  });
+  return act_on_names(with, "BringupRack", "bring-up", danger::none, reason::optional,
+                      [&members](v1::ActRequest act) {
+                        auto request = std::make_unique<v1::BringupRackRequest>();
+                        *request->mutable_act() = std::move(act);
+                        for (const std::string& member : members) request->add_members(member);
+                        return request;
+                      });
 }
 
 exit_code rack_shutdown(session& with) {
@@ -247,25 +261,29 @@ exit_code rack_shutdown(session& with) {
 }
 
 exit_code node_retry(session& with) {
-  return act_on_names(with, "RetryNode", "retry", danger::none, reason::optional, [&with](v1::ActRequest act) {
-    auto request = std::make_unique<v1::RetryNodeRequest>();
-    *request->mutable_act() = std::move(act);
-    request->set_from_step(with.said().from_step);
-    return request;
-  });
+  return act_on_names(with, "RetryNode", "retry", danger::none, reason::optional,
+                      [&with](v1::ActRequest act) {
+                        auto request = std::make_unique<v1::RetryNodeRequest>();
+                        *request->mutable_act() = std::move(act);
+                        request->set_from_step(with.said().from_step);
+                        return request;
+                      });
 }
 
 exit_code node_trust(session& with) {
   if (with.said().names.size() != 1 || with.said().pin.size() != 64) {
-    with.say("trust takes one node and --pin SHA256 (64 hex digits): busbar describe nodes NAME shows the pin seen");
+    with.say(
+        "trust takes one node and --pin SHA256 (64 hex digits): busbar describe nodes NAME shows the pin "
+        "seen");
     return exit_code::usage;
   }
-  return act_on_names(with, "TrustNode", "trust in a new certificate", danger::asks, reason::needed, [&with](v1::ActRequest act) {
-    auto request = std::make_unique<v1::TrustNodeRequest>();
-    *request->mutable_act() = std::move(act);
-    request->set_pin(with.said().pin);
-    return request;
-  });
+  return act_on_names(with, "TrustNode", "trust in a new certificate", danger::asks, reason::needed,
+                      [&with](v1::ActRequest act) {
+                        auto request = std::make_unique<v1::TrustNodeRequest>();
+                        *request->mutable_act() = std::move(act);
+                        request->set_pin(with.said().pin);
+                        return request;
+                      });
 }
 
 exit_code bmc_release(session& with) {

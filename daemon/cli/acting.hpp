@@ -6,7 +6,7 @@
 namespace busbar::cli {
 
 exit_code manifest_apply(session& with);
-exit_code manifest_diff(session& with);      // 1 when anything would change
+exit_code manifest_diff(session& with);  // 1 when anything would change
 exit_code rack_bringup(session& with);
 exit_code rack_shutdown(session& with);
 exit_code node_retry(session& with);

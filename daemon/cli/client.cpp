@@ -77,7 +77,8 @@ struct client::wire {
 };
 
 bool call_result::unanswered() const {
-  return info.fault().empty() && (code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED);
+  return info.fault().empty() &&
+         (code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
 std::vector<endpoint> find_endpoints(const std::filesystem::path& run_dir) {
@@ -88,7 +89,8 @@ std::vector<endpoint> find_endpoints(const std::filesystem::path& run_dir) {
     if (!std::filesystem::exists(socket, error)) continue;
     found.push_back({entry.path().filename().string(), "unix:" + std::filesystem::absolute(socket).string()});
   }
-  std::sort(found.begin(), found.end(), [](const endpoint& a, const endpoint& b) { return a.instance < b.instance; });
+  std::sort(found.begin(), found.end(),
+            [](const endpoint& a, const endpoint& b) { return a.instance < b.instance; });
   return found;
 }
 
@@ -113,8 +115,8 @@ client::client(std::vector<endpoint> endpoints, const tls_files& tls) : endpoint
 
 client::~client() = default;
 
-call_result client::call(std::size_t endpoint, const std::string& method, const Message& request, Message& response,
-                         std::chrono::milliseconds deadline) const {
+call_result client::call(std::size_t endpoint, const std::string& method, const Message& request,
+                         Message& response, std::chrono::milliseconds deadline) const {
   check_types(method, request, response);
   grpc::ClientContext context;
   arm(context, deadline);
@@ -125,8 +127,8 @@ call_result client::call(std::size_t endpoint, const std::string& method, const 
   return result_of(done->get_future().get());  // the context outlives the call: get() waits for its end
 }
 
-call_result client::watch(std::size_t endpoint, const v1::WatchRequest& request, std::chrono::milliseconds deadline,
-                          const std::stop_token& stop,
+call_result client::watch(std::size_t endpoint, const v1::WatchRequest& request,
+                          std::chrono::milliseconds deadline, const std::stop_token& stop,
                           const std::function<void(const v1::WatchResponse&)>& each) const {
   grpc::ClientContext context;
   arm(context, deadline);

@@ -1,5 +1,5 @@
-// The wire of the CLI: which daemons there are, one call to one of them, one watch. All of gRPC is behind this; every call has a
-// deadline. Threads: any, one call a thread.
+// The wire of the CLI: which daemons there are, one call to one of them, one watch. All of gRPC is behind
+// this; every call has a deadline. Threads: any, one call a thread.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -17,11 +17,11 @@
 namespace busbar::cli {
 
 struct endpoint {
-  std::string instance;   // r01: the folder of the socket; or the address given
-  std::string target;     // unix:/run/busbar/r01/busbard.sock, or host:port
+  std::string instance;  // r01: the folder of the socket; or the address given
+  std::string target;    // unix:/run/busbar/r01/busbard.sock, or host:port
 };
 
-struct tls_files {        // for host:port only, where TLS is mutual
+struct tls_files {  // for host:port only, where TLS is mutual
   std::string ca;
   std::string cert;
   std::string key;
@@ -33,9 +33,9 @@ std::vector<endpoint> find_endpoints(const std::filesystem::path& run_dir);
 endpoint parse_endpoint(const std::string& text);
 
 struct call_result {
-  int code = 0;           // canonical
+  int code = 0;  // canonical
   std::string message;
-  v1::ErrorInfo info;     // empty fault: the server gave no details
+  v1::ErrorInfo info;  // empty fault: the server gave no details
   v1::SpecErrors spec_errors;
 
   bool ok() const { return code == 0; }
@@ -58,7 +58,8 @@ class client {
 
   // Until the stream ends, the deadline passes, or stop is asked for from another thread.
   call_result watch(std::size_t endpoint, const v1::WatchRequest& request, std::chrono::milliseconds deadline,
-                    const std::stop_token& stop, const std::function<void(const v1::WatchResponse&)>& each) const;
+                    const std::stop_token& stop,
+                    const std::function<void(const v1::WatchResponse&)>& each) const;
 
  private:
   struct wire;

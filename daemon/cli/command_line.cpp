@@ -15,16 +15,21 @@
 namespace busbar::cli {
 namespace {
 
-const std::map<std::string, output> formats{
-    {"table", output::table}, {"wide", output::wide}, {"json", output::json}, {"yaml", output::yaml}, {"name", output::name}};
+const std::map<std::string, output> formats{{"table", output::table},
+                                            {"wide", output::wide},
+                                            {"json", output::json},
+                                            {"yaml", output::yaml},
+                                            {"name", output::name}};
 
-CLI::Option* add_duration(CLI::App& app, const std::string& name, std::chrono::nanoseconds& target, const std::string& help) {
+CLI::Option* add_duration(CLI::App& app, const std::string& name, std::chrono::nanoseconds& target,
+                          const std::string& help) {
   return app
       .add_option_function<std::string>(
           name,
           [&target, name](const std::string& text) {
             const auto parsed = manifest::parse_duration(text);
-            if (!parsed || parsed->count() == 0) throw CLI::ValidationError(name, text + " is not a duration (30s, 20m)");
+            if (!parsed || parsed->count() == 0)
+              throw CLI::ValidationError(name, text + " is not a duration (30s, 20m)");
             target = *parsed;
           },
           help)
@@ -33,7 +38,8 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name, std::chrono::n
 
 void add_common(CLI::App& app, options& said) {
   app.add_option("-o,--output", said.format, "table, wide, json, yaml or name")
-      ->transform(CLI::CheckedTransformer(formats).description(""))->type_name("FORMAT");
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->type_name("FORMAT");
   app.add_option("--endpoint", said.endpoint, "ask this daemon alone: unix:PATH, PATH or HOST:PORT");
   app.add_option("--tls-ca", said.tls.ca, "for HOST:PORT: the daemon's CA");
   app.add_option("--tls-cert", said.tls.cert, "for HOST:PORT: your certificate");
@@ -59,7 +65,9 @@ void add_acting(CLI::App& app, options& said, const std::string& what) {
 
 CLI::App* add_reader(CLI::App& root, options& said, const std::string& verb, const std::string& help) {
   CLI::App* app = root.add_subcommand(verb, help);
-  app->add_option("kind", said.kind_word, "racks, nodes, shelves, endpoints, operations (ops), events, daemons")->required();
+  app->add_option("kind", said.kind_word,
+                  "racks, nodes, shelves, endpoints, operations (ops), events, daemons")
+      ->required();
   app->add_option("names", said.names, "r01, r01/c07, r01/c[01-04]");
   app->add_option("--filter", said.filter, "field=value terms, as status.step=CONFIGURED");
   add_common(*app, said);
@@ -73,20 +81,24 @@ void add_readers(CLI::App& root, options& said) {
   add_duration(*get_app, "--timeout", said.timeout, "stop watching after this");
   get_app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
   add_reader(root, said, "describe", "everything known of each");
-  CLI::App* watch_app = add_reader(root, said, "watch", "a live view of racks; a line a change of other kinds");
+  CLI::App* watch_app =
+      add_reader(root, said, "watch", "a live view of racks; a line a change of other kinds");
   add_duration(*watch_app, "--timeout", said.timeout, "stop watching after this");
-  CLI::App* wait_app = add_reader(root, said, "wait", "until all are as asked: exit 0, 1 if one ends otherwise");
+  CLI::App* wait_app =
+      add_reader(root, said, "wait", "until all are as asked: exit 0, 1 if one ends otherwise");
   wait_app->add_option("--for", said.condition, "FIELD=VALUE, as step=VALIDATED; else production or success");
   add_duration(*wait_app, "--timeout", said.timeout, "give up after this, exit 6");
   add_reader(root, said, "diff", "nodes or shelves against what is declared: exit 1 when different");
 
   CLI::App* explain_app = root.add_subcommand("explain", "a state, a fault or a code; needs no daemon");
-  explain_app->add_option("word", said.names, "staged, CERTIFICATE_CHANGED, 5, FAILED_PRECONDITION")->required();
+  explain_app->add_option("word", said.names, "staged, CERTIFICATE_CHANGED, 5, FAILED_PRECONDITION")
+      ->required();
   add_common(*explain_app, said);
   explain_app->callback([&said] { said.command = "explain"; });
 
   for (const auto& [verb, word] : {std::pair{"events", "events"}, std::pair{"ops", "operations"}}) {
-    CLI::App* app = root.add_subcommand(verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
+    CLI::App* app = root.add_subcommand(
+        verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
     app->add_flag("-w,--watch", said.watch, "and go on with what changes");
     app->add_option("--filter", said.filter, "field=value terms");
     app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
@@ -107,7 +119,8 @@ void add_readers(CLI::App& root, options& said) {
   }
 }
 
-CLI::App* add_act(CLI::App& group, options& said, const std::string& verb, const std::string& help, const std::string& what) {
+CLI::App* add_act(CLI::App& group, options& said, const std::string& verb, const std::string& help,
+                  const std::string& what) {
   CLI::App* app = group.add_subcommand(verb, help);
   add_acting(*app, said, what);
   app->callback([&said, command = group.get_name() + " " + verb] { said.command = command; });
@@ -123,7 +136,8 @@ CLI::App* add_group(CLI::App& root, const std::string& name, const std::string& 
 void add_actors(CLI::App& root, options& said) {
   CLI::App* manifest_group = add_group(root, "manifest", "declare racks");
   add_act(*manifest_group, said, "apply", "store what files declare", "folder or files");
-  add_act(*manifest_group, said, "diff", "files against what is stored: exit 1 when different", "folder or files");
+  add_act(*manifest_group, said, "diff", "files against what is stored: exit 1 when different",
+          "folder or files");
   CLI::App* rack = add_group(root, "rack", "act on racks");
   add_act(*rack, said, "bringup", "from dark to production", "r01, r[01-02]")
       ->add_option("--members", said.members, "compute trays that the run declares: c[01-16]");
@@ -143,6 +157,7 @@ void add_actors(CLI::App& root, options& said) {
   CLI::App* inspect = bmc->add_subcommand("inspect", "walk a BMC and judge what it says; needs no daemon");
   inspect->add_option("url", said.names, "https://HOST:PORT")->required()->expected(1);
   inspect->add_option("--user", said.user, "log in as");
+  inspect->add_option("--pin", said.pin, "SHA-256 of the certificate it must show");
   inspect->add_option("--password-file", said.password_file, "the password's file");
   add_duration(*inspect, "--timeout", said.timeout, "give up after this");
   add_common(*inspect, said);
@@ -161,7 +176,8 @@ exit_code explain(const options& said, context& world) {
       continue;
     }
     const std::string like = names_like(name);
-    world.err << fmt::format("busbar: nothing is called '{}'; known: {}\n", name, like.empty() ? names_like("") : like);
+    world.err << fmt::format("busbar: nothing is called '{}'; known: {}\n", name,
+                             like.empty() ? names_like("") : like);
     code = exit_code::usage;
   }
   return code;
@@ -184,8 +200,9 @@ exit_code dispatch(options& said, context& world) {
   const auto act = actors.find(said.command);
   const kind_info* of = kind_named(said.kind_word);
   if (act == actors.end() && of == nullptr) {
-    world.err << fmt::format("busbar: '{}' is no kind: racks, nodes, shelves, endpoints, operations (ops), events, daemons\n",
-                             said.kind_word);
+    world.err << fmt::format(
+        "busbar: '{}' is no kind: racks, nodes, shelves, endpoints, operations (ops), events, daemons\n",
+        said.kind_word);
     return exit_code::usage;
   }
   session with(said, world);

@@ -1,4 +1,5 @@
-// What a command line says, and the world that a command sees: both are given, so that a test can be the world.
+// What a command line says, and the world that a command sees: both are given, so that a test can be the
+// world.
 #pragma once
 
 #include <chrono>
@@ -18,34 +19,34 @@ namespace busbar::cli {
 enum class output { table, wide, json, yaml, name };
 
 struct options {
-  std::string command;                // "get", "rack bringup", "manifest apply", ...
-  std::string kind_word;              // nodes
-  std::vector<std::string> names;     // as typed: names, host lists, files
+  std::string command;             // "get", "rack bringup", "manifest apply", ...
+  std::string kind_word;           // nodes
+  std::vector<std::string> names;  // as typed: names, host lists, files
   output format = output::table;
   bool watch = false;
   bool wait = false;
   bool dry_run = false;
   bool yes = false;
-  std::chrono::nanoseconds timeout{0};        // of the whole command; 0: a day
+  std::chrono::nanoseconds timeout{0};                             // of the whole command; 0: a day
   std::chrono::nanoseconds call_timeout{std::chrono::seconds(5)};  // of one call
   std::string reason;
   std::string filter;
-  std::string condition;              // wait --for step=PRODUCTION
+  std::string condition;  // wait --for step=PRODUCTION
   std::string from_step;
   std::string pin;
   std::string request_id;
   std::string etag;
   std::string members;
-  int limit = 50;                     // events shown
+  int limit = 50;  // events shown
   std::string endpoint;
   tls_files tls;
-  std::string user;                   // bmc inspect
+  std::string user;  // bmc inspect
   std::string password_file;
 };
 
 struct context {
-  std::ostream& out;                  // data
-  std::ostream& err;                  // talk
+  std::ostream& out;  // data
+  std::ostream& err;  // talk
   std::istream& in;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
@@ -53,7 +54,9 @@ struct context {
   std::size_t terminal_rows = 24;
   std::size_t terminal_columns = 100;
   std::filesystem::path run_dir = "/run/busbar";
-  std::function<std::chrono::system_clock::time_point()> now = [] { return std::chrono::system_clock::now(); };
+  std::function<std::chrono::system_clock::time_point()> now = [] {
+    return std::chrono::system_clock::now();
+  };
 };
 
 // The program but for its process: parse, do, answer the exit code.

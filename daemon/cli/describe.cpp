@@ -29,7 +29,9 @@ bool is_time(const FieldDescriptor& field) {
 std::string value_text(const Message& message, const FieldDescriptor& field) {
   const std::string text = scalar_text(message, field);
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-    const std::string prefix = field.enum_type()->name() == "Health" || field.enum_type()->name() == "Quality" ? field.enum_type()->name() + "_" : "";
+    const std::string prefix = field.enum_type()->name() == "Health" || field.enum_type()->name() == "Quality"
+                                   ? field.enum_type()->name() + "_"
+                                   : "";
     return word(std::string_view(text).substr(prefix.size()));
   }
   return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? manifest::short_name(text) : text;
@@ -38,7 +40,8 @@ std::string value_text(const Message& message, const FieldDescriptor& field) {
 void write_fields(const Message& message, const std::string& indent, std::string& out);
 
 // A list of messages as a table of those columns in which any row says something.
-void write_table(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+void write_table(const Message& message, const FieldDescriptor& field, const std::string& indent,
+                 std::string& out) {
   const auto* of = message.GetReflection();
   const auto* type = field.message_type();
   std::vector<row> rows(1);
@@ -52,7 +55,8 @@ void write_table(const Message& message, const FieldDescriptor& field, const std
     row& line = rows.emplace_back();
     for (int j = 0; j < type->field_count(); ++j) {
       const FieldDescriptor& column = *type->field(j);
-      if (column.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_time(column)) line.push_back(value_text(element, column));
+      if (column.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_time(column))
+        line.push_back(value_text(element, column));
     }
   }
   for (std::size_t column = rows[0].size(); column-- > 0;) {
@@ -77,13 +81,16 @@ void write_readings(const v1::RackStatus& status, const std::string& indent, std
   std::vector<row> rows;
   for (const auto& named : status.readings()) {
     const auto& reading = named.reading();
-    const std::string value = reading.has_value() ? fmt::format("{:.4g} {}", reading.value(), reading.unit()) : "unknown";
-    rows.push_back({indent + named.name(), value, word(v1::Quality_Name(reading.quality()).substr(8)), reading.source()});
+    const std::string value =
+        reading.has_value() ? fmt::format("{:.4g} {}", reading.value(), reading.unit()) : "unknown";
+    rows.push_back({indent + named.name(), value, word(v1::Quality_Name(reading.quality()).substr(8)),
+                    reading.source()});
   }
   out += aligned(rows);
 }
 
-void write_map(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+void write_map(const Message& message, const FieldDescriptor& field, const std::string& indent,
+               std::string& out) {
   std::vector<row> rows;
   const auto* of = message.GetReflection();
   for (int i = 0; i < of->FieldSize(message, &field); ++i) {
@@ -95,15 +102,19 @@ void write_map(const Message& message, const FieldDescriptor& field, const std::
   out += aligned(rows);
 }
 
-void write_field(const Message& message, const FieldDescriptor& field, const std::string& indent, std::string& out) {
+void write_field(const Message& message, const FieldDescriptor& field, const std::string& indent,
+                 std::string& out) {
   const auto* of = message.GetReflection();
   const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !is_time(field);
-  if (field.is_repeated() ? of->FieldSize(message, &field) == 0 : is_message && !of->HasField(message, &field)) return;
+  if (field.is_repeated() ? of->FieldSize(message, &field) == 0
+                          : is_message && !of->HasField(message, &field))
+    return;
   if (!is_message) {
     const std::string text = value_text(message, field);
     // A false or zero that has no presence says as little as an empty text.
     if (text.empty() || (!field.has_presence() && (text == "0" || text == "false"))) return;
-    out += fmt::format("{}{:<{}} {}\n", indent, label(field), std::max<std::size_t>(26 - indent.size(), 1), text);
+    out += fmt::format("{}{:<{}} {}\n", indent, label(field), std::max<std::size_t>(26 - indent.size(), 1),
+                       text);
     return;
   }
   out += fmt::format("{}{}\n", indent, label(field));
@@ -144,7 +155,10 @@ std::string describe_text(const Message& item, wall_time now) {
   }
   if (const auto fault = core::fault_named(status->failure().fault())) {
     const auto& text = core::text_of(*fault);
-    out += fmt::format("{:<26} {}\n{:<26} {}\n", "what to do", text.next_step, "", text.commands);
+    std::string commands(text.commands);
+    const std::size_t place = commands.find("NODE");
+    if (place != std::string::npos) commands.replace(place, 4, item_name(item));
+    out += fmt::format("{:<26} {}\n{:<26} {}\n", "what to do", text.next_step, "", commands);
   }
   return out;
 }
@@ -155,7 +169,8 @@ std::vector<row> differences(const Message& item) {
   const v1::MemberSpec* spec = member_spec(item);
   if (status == nullptr || spec == nullptr) return rows;
   const std::string name = item_name(item);
-  const auto add = [&rows, &name](std::string what, const std::string& expected, bool known, const std::string& seen) {
+  const auto add = [&rows, &name](std::string what, const std::string& expected, bool known,
+                                  const std::string& seen) {
     if (known && seen == expected) return;
     rows.push_back({name, std::move(what), expected, known ? seen : "unknown"});
   };
@@ -166,7 +181,8 @@ std::vector<row> differences(const Message& item) {
     if (component.state() == v1::FirmwareComponent::NOT_REQUIRED) continue;
     add("firmware " + component.component(), component.wanted(), component.has_seen(), component.seen());
   }
-  for (const auto& drift : status->drift()) add(drift.attribute(), drift.expected(), drift.has_seen(), drift.seen());
+  for (const auto& drift : status->drift())
+    add(drift.attribute(), drift.expected(), drift.has_seen(), drift.seen());
   return rows;
 }
 

@@ -9,9 +9,9 @@ namespace busbar::cli {
 namespace {
 
 // Least telling first.
-constexpr auto order = std::to_array<exit_code>({exit_code::done, exit_code::no, exit_code::unknown, exit_code::conflict,
-                                                 exit_code::timeout, exit_code::not_permitted, exit_code::usage,
-                                                 exit_code::unreachable});
+constexpr auto order = std::to_array<exit_code>(
+    {exit_code::done, exit_code::no, exit_code::unknown, exit_code::conflict, exit_code::timeout,
+     exit_code::not_permitted, exit_code::usage, exit_code::unreachable});
 
 }  // namespace
 
@@ -28,25 +28,32 @@ exit_code worst(std::initializer_list<exit_code> codes) {
 
 exit_code exit_code_of(int code, std::string_view fault) {
   switch (static_cast<absl::StatusCode>(code)) {
-    case absl::StatusCode::kOk: return exit_code::done;
+    case absl::StatusCode::kOk:
+      return exit_code::done;
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kCancelled: return exit_code::no;
+    case absl::StatusCode::kCancelled:
+      return exit_code::no;
     case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnimplemented: return exit_code::usage;
+    case absl::StatusCode::kUnimplemented:
+      return exit_code::usage;
     case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated: return exit_code::not_permitted;
+    case absl::StatusCode::kUnauthenticated:
+      return exit_code::not_permitted;
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kResourceExhausted: return exit_code::conflict;
-    case absl::StatusCode::kDeadlineExceeded: return exit_code::timeout;
+    case absl::StatusCode::kResourceExhausted:
+      return exit_code::conflict;
+    case absl::StatusCode::kDeadlineExceeded:
+      return exit_code::timeout;
     case absl::StatusCode::kUnavailable:
       return fault.empty() || fault == "BMC_UNREACHABLE" ? exit_code::unreachable : exit_code::conflict;
     case absl::StatusCode::kUnknown:
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kDoNotUseReservedForFutureExpansionUseDefaultInSwitchInstead_: break;
+    case absl::StatusCode::kDoNotUseReservedForFutureExpansionUseDefaultInSwitchInstead_:
+      break;
   }
   return exit_code::unknown;
 }

@@ -9,11 +9,11 @@ namespace busbar::cli {
 
 enum class exit_code {
   done = 0,
-  no = 1,            // what was asked is false or unhealthy
+  no = 1,  // what was asked is false or unhealthy
   usage = 2,
-  unknown = 3,       // could not decide
+  unknown = 3,  // could not decide
   not_permitted = 4,
-  conflict = 5,      // or a precondition
+  conflict = 5,  // or a precondition
   timeout = 6,
   unreachable = 7,
 };
@@ -22,8 +22,8 @@ enum class exit_code {
 exit_code worst(exit_code a, exit_code b);
 exit_code worst(std::initializer_list<exit_code> codes);
 
-// code: canonical number of the status; fault: of its details, or empty. A daemon that answers "my store is read-only" is
-// reached, one that does not answer is not.
+// code: canonical number of the status; fault: of its details, or empty. A daemon that answers "my store is
+// read-only" is reached, one that does not answer is not.
 exit_code exit_code_of(int code, std::string_view fault);
 
 struct exit_text {

@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -47,7 +48,8 @@ void add(pairs& fields, const char* key, std::string_view value) {
 meaning meaning_of(const step_text& text) {
   meaning result{fmt::format("{} of a {}", text.step, text.subject), {}};
   add(result.fields, "seen", text.seen);
-  if (!text.deadline.empty()) add(result.fields, "deadline", fmt::format("deadlines.{} of the baseline", text.deadline));
+  if (!text.deadline.empty())
+    add(result.fields, "deadline", fmt::format("deadlines.{} of the baseline", text.deadline));
   add(result.fields, "leadsTo", text.leads_to);
   add(result.fields, "faults", text.faults);
   add(result.fields, "operator", text.operators);
@@ -64,6 +66,24 @@ meaning meaning_of(const core::fault_text& text) {
   const exit_code code = exit_code_of(static_cast<int>(text.status), text.name);
   add(result.fields, "exitCode", std::to_string(static_cast<int>(code)));
   return result;
+}
+
+// Words on lines of at most width characters, the later ones indented.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (column > 0 && column + 1 + end > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = 0;
+    }
+    if (column > 0) out += " ";
+    out += text.substr(0, end);
+    column += end + (column > 0 ? 1 : 0);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 std::vector<meaning> meanings_of(std::string_view name) {
@@ -84,7 +104,8 @@ std::vector<meaning> meanings_of(std::string_view name) {
   for (int code = 0; code <= 16; ++code) {
     if (absl::StatusCodeToString(static_cast<absl::StatusCode>(code)) != wanted) continue;
     const exit_code exit = exit_code_of(code, "");
-    found.push_back({fmt::format("status {}", wanted), {{"exitCode", std::to_string(static_cast<int>(exit))}}});
+    found.push_back(
+        {fmt::format("status {}", wanted), {{"exitCode", std::to_string(static_cast<int>(exit))}}});
   }
   return found;
 }
@@ -93,9 +114,9 @@ std::vector<meaning> meanings_of(std::string_view name) {
 
 std::string explain_text(std::string_view name) {
   static const std::vector<std::pair<std::string_view, std::string_view>> labels{
-      {"seen", "what must be seen"}, {"deadline", "deadline"},     {"leadsTo", "leads to"},
-      {"faults", "ended by"},        {"operator", "you can"},      {"meaning", "meaning"},
-      {"evidence", "evidence"},      {"nextStep", "next step"},    {"commands", "commands"},
+      {"seen", "what must be seen"}, {"deadline", "deadline"},  {"leadsTo", "leads to"},
+      {"faults", "ended by"},        {"operator", "you can"},   {"meaning", "meaning"},
+      {"evidence", "evidence"},      {"nextStep", "next step"}, {"commands", "commands"},
       {"status", "status"},          {"exitCode", "exit code"}};
   std::string out;
   for (const meaning& one : meanings_of(name)) {
@@ -103,7 +124,7 @@ std::string explain_text(std::string_view name) {
     out += one.title + "\n";
     for (const auto& [key, value] : one.fields) {
       for (const auto& [known, label] : labels) {
-        if (known == key) out += fmt::format("  {:<18} {}\n", label, value);
+        if (known == key) out += fmt::format("  {:<18} {}\n", label, wrapped(value, 88, 21));
       }
     }
   }
@@ -125,7 +146,8 @@ std::string names_like(std::string_view name) {
   const std::string wanted = upper(name);
   std::set<std::string> found;
   for (const step_text& text : step_texts()) {
-    if (wanted.empty() || upper(text.step).find(wanted) != std::string::npos) found.insert(std::string(text.step));
+    if (wanted.empty() || upper(text.step).find(wanted) != std::string::npos)
+      found.insert(std::string(text.step));
   }
   for (const std::string_view fault : fault_names) {
     if (wanted.empty() || fault.find(wanted) != std::string_view::npos) found.insert(std::string(fault));

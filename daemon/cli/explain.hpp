@@ -8,7 +8,8 @@
 
 namespace busbar::cli {
 
-// Text for people; empty when nothing has this name. Any case; a step that several kinds have is told for each.
+// Text for people; empty when nothing has this name. Any case; a step that several kinds have is told for
+// each.
 std::string explain_text(std::string_view name);
 // The same as {"apiVersion","kind":"Explanation",...}, one document a meaning.
 std::string explain_text(std::string_view name, text_format format);

@@ -93,7 +93,8 @@ std::string fold_host_list(const std::vector<std::string>& names) {
     std::size_t last = i;
     while (last + 1 < names.size()) {
       const split_name next = split_number(names[last + 1]);
-      if (!digits_only(next.digits) || number_of(next.digits) != number_of(here.digits) + (last + 1 - i)) break;
+      if (!digits_only(next.digits) || number_of(next.digits) != number_of(here.digits) + (last + 1 - i))
+        break;
       ++last;
     }
     if (!ranges.empty()) ranges += ",";

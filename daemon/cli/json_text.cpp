@@ -46,17 +46,21 @@ json json_of_value(const Message& message, const FieldDescriptor& field, int ind
     case FieldDescriptor::CPPTYPE_BOOL:
       return one ? of->GetBool(message, &field) : of->GetRepeatedBool(message, &field, index);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return json_of_double(one ? of->GetDouble(message, &field) : of->GetRepeatedDouble(message, &field, index));
+      return json_of_double(one ? of->GetDouble(message, &field)
+                                : of->GetRepeatedDouble(message, &field, index));
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return json_of_double(one ? of->GetFloat(message, &field) : of->GetRepeatedFloat(message, &field, index));
+      return json_of_double(one ? of->GetFloat(message, &field)
+                                : of->GetRepeatedFloat(message, &field, index));
     case FieldDescriptor::CPPTYPE_INT32:
       return one ? of->GetInt32(message, &field) : of->GetRepeatedInt32(message, &field, index);
     case FieldDescriptor::CPPTYPE_UINT32:
       return one ? of->GetUInt32(message, &field) : of->GetRepeatedUInt32(message, &field, index);
     case FieldDescriptor::CPPTYPE_INT64:
-      return std::to_string(one ? of->GetInt64(message, &field) : of->GetRepeatedInt64(message, &field, index));
+      return std::to_string(one ? of->GetInt64(message, &field)
+                                : of->GetRepeatedInt64(message, &field, index));
     case FieldDescriptor::CPPTYPE_UINT64:
-      return std::to_string(one ? of->GetUInt64(message, &field) : of->GetRepeatedUInt64(message, &field, index));
+      return std::to_string(one ? of->GetUInt64(message, &field)
+                                : of->GetRepeatedUInt64(message, &field, index));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return json_of(one ? of->GetMessage(message, &field) : of->GetRepeatedMessage(message, &field, index));
   }
@@ -96,20 +100,23 @@ json json_of(const Message& message) {
   return object;
 }
 
-json envelope(const std::string& kind) { return json{{"apiVersion", "busbar.v1"}, {"kind", kind}}; }
+json envelope(const std::string& kind) {
+  return json{{"apiVersion", "busbar.v1"}, {"kind", kind}};
+}
 
 // Plain where YAML reads a plain scalar back as the same text; else the JSON form, which is YAML too.
 std::string yaml_scalar(const json& value) {
   if (!value.is_string()) return value.dump();
   const std::string& text = value.get_ref<const std::string&>();
-  const bool plain = !text.empty() && ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z')) &&
-                     text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./ ") ==
-                         std::string::npos &&
-                     text.back() != ' ';
-  for (const std::string_view word : {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}) {
-    if (text.size() == word.size() && std::equal(text.begin(), text.end(), word.begin(), [](char a, char b) {
-          return (a | 0x20) == b;
-        })) {
+  const bool plain =
+      !text.empty() && ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z')) &&
+      text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./ ") ==
+          std::string::npos &&
+      text.back() != ' ';
+  for (const std::string_view word :
+       {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}) {
+    if (text.size() == word.size() &&
+        std::equal(text.begin(), text.end(), word.begin(), [](char a, char b) { return (a | 0x20) == b; })) {
       return value.dump();
     }
   }
@@ -146,7 +153,8 @@ void write_yaml(const json& value, const std::string& indent, bool in_list, std:
 }
 
 std::string written(const json& value, text_format format, bool one_line = false) {
-  if (format == text_format::json) return value.dump(one_line ? -1 : 2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (format == text_format::json)
+    return value.dump(one_line ? -1 : 2, ' ', false, json::error_handler_t::replace) + "\n";
   std::string out;
   write_yaml(value, "", false, out);
   return out;
@@ -154,7 +162,9 @@ std::string written(const json& value, text_format format, bool one_line = false
 
 }  // namespace
 
-std::string to_text(const Message& message, text_format format) { return written(json_of(message), format); }
+std::string to_text(const Message& message, text_format format) {
+  return written(json_of(message), format);
+}
 
 std::string list_text(const std::string& list_kind, const listing& all, text_format format) {
   json document = envelope(list_kind);
@@ -165,8 +175,9 @@ std::string list_text(const std::string& list_kind, const listing& all, text_for
   for (const auto& [instance, position] : all.positions) document["positions"][instance] = json_of(position);
   document["unreachable"] = json::array();
   for (const unreachable_daemon& silent : all.unreachable) {
-    document["unreachable"].push_back(
-        {{"instance", silent.daemon.instance}, {"endpoint", silent.daemon.target}, {"message", silent.message}});
+    document["unreachable"].push_back({{"instance", silent.daemon.instance},
+                                       {"endpoint", silent.daemon.target},
+                                       {"message", silent.message}});
   }
   return written(document, format);
 }
@@ -181,8 +192,8 @@ std::string change_text(const std::string& kind, const v1::WatchResponse& change
   return (format == text_format::yaml ? "---\n" : "") + written(document, format, true);
 }
 
-std::string object_text(const std::string& kind, const std::vector<std::pair<std::string, std::string>>& fields,
-                        text_format format) {
+std::string object_text(const std::string& kind,
+                        const std::vector<std::pair<std::string, std::string>>& fields, text_format format) {
   json document = envelope(kind);
   for (const auto& [key, value] : fields) document[key] = value;
   return written(document, format);

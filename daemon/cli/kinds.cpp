@@ -19,8 +19,10 @@ constexpr auto table = std::to_array<kind_info>({
     {kind::racks, "racks", "rack", "", "Rack", "GetRack", "ListRacks", "RackList"},
     {kind::nodes, "nodes", "node", "trays", "Node", "GetNode", "ListNodes", "NodeList"},
     {kind::shelves, "shelves", "shelf", "", "Shelf", "GetShelf", "ListShelves", "ShelfList"},
-    {kind::endpoints, "endpoints", "endpoint", "", "Endpoint", "GetEndpoint", "ListEndpoints", "EndpointList"},
-    {kind::operations, "operations", "operation", "ops", "Operation", "GetOperation", "ListOperations", "OperationList"},
+    {kind::endpoints, "endpoints", "endpoint", "", "Endpoint", "GetEndpoint", "ListEndpoints",
+     "EndpointList"},
+    {kind::operations, "operations", "operation", "ops", "Operation", "GetOperation", "ListOperations",
+     "OperationList"},
     {kind::events, "events", "event", "", "Event", "", "ListEvents", "EventList"},
     {kind::daemons, "daemons", "daemon", "", "DaemonStatus", "", "GetStatus", "DaemonStatusList"},
 });
@@ -33,9 +35,13 @@ const FieldDescriptor* field_at(const Message& item, std::string_view name) {
 
 }  // namespace
 
-std::span<const kind_info> kinds() { return table; }
+std::span<const kind_info> kinds() {
+  return table;
+}
 
-const kind_info& info_of(kind id) { return table[static_cast<std::size_t>(id)]; }
+const kind_info& info_of(kind id) {
+  return table[static_cast<std::size_t>(id)];
+}
 
 const kind_info* kind_named(std::string_view word) {
   const auto found = std::find_if(table.begin(), table.end(), [word](const kind_info& info) {

@@ -1,4 +1,5 @@
-// What the readers can be asked for: one row a kind, from which calls, answers and output follow by reflection.
+// What the readers can be asked for: one row a kind, from which calls, answers and output follow by
+// reflection.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -30,7 +31,8 @@ const kind_info* kind_named(std::string_view word);  // plural, singular or alia
 // The name people use for an item: r01/c07, r02/operations/12, 127:4 for an event.
 std::string item_name(const google::protobuf::Message& item);
 
-// The value at a dotted path (status.step; step alone also finds status.step), as text; nothing when the path leads nowhere.
+// The value at a dotted path (status.step; step alone also finds status.step), as text; nothing when the path
+// leads nowhere.
 std::string field_text(const google::protobuf::Message& item, std::string_view path, bool& found);
 
 }  // namespace busbar::cli

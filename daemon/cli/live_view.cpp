@@ -27,7 +27,9 @@ struct fold_key {
   auto operator<=>(const fold_key&) const = default;
 };
 
-bool is_finished(const v1::MemberStatus& status) { return status.step() == v1::NodeStep::PRODUCTION; }
+bool is_finished(const v1::MemberStatus& status) {
+  return status.step() == v1::NodeStep::PRODUCTION;
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ void live_view::apply(const v1::WatchResponse& change) {
     }
     racks_[rack.name()] = rack;
     const auto& status = rack.status();
-    note(rack.name(), short_name(rack.name()), status.state().empty() ? word(v1::RackStep::Value_Name(status.step())) : status.state(),
+    note(rack.name(), short_name(rack.name()),
+         status.state().empty() ? word(v1::RackStep::Value_Name(status.step())) : status.state(),
          reason_text(status.failure(), status.has_failure(), status.waits_for()));
   } else if (change.has_node() || change.has_shelf()) {
     const bool is_node = change.has_node();
@@ -51,17 +54,20 @@ void live_view::apply(const v1::WatchResponse& change) {
       return;
     }
     members_[name] = {short_name(name), is_node ? change.node().spec() : change.shelf().spec(), status};
-    note(name, short_name(name), step_word(status), reason_text(status.failure(), status.has_failure(), status.waits_for()));
+    note(name, short_name(name), step_word(status),
+         reason_text(status.failure(), status.has_failure(), status.waits_for()));
   } else if (change.has_operation()) {
     const v1::Operation& operation = change.operation();
     operations_[operation.name()] = operation;
     note(operation.name(), short_name(operation.name()),
-         fmt::format("{} {} {}", operation.verb(), short_name(operation.target()), word(v1::Operation::State_Name(operation.state()))),
+         fmt::format("{} {} {}", operation.verb(), short_name(operation.target()),
+                     word(v1::Operation::State_Name(operation.state()))),
          operation.error().fault());
   }
 }
 
-void live_view::note(const std::string& key, const std::string& name, const std::string& state, const std::string& why) {
+void live_view::note(const std::string& key, const std::string& name, const std::string& state,
+                     const std::string& why) {
   std::string line = fmt::format("{} {}", name, state);
   if (!why.empty()) line += fmt::format(" ({})", why);
   std::string& last = noted_[key];
@@ -70,7 +76,9 @@ void live_view::note(const std::string& key, const std::string& name, const std:
   changes_.push_back(std::move(line));
 }
 
-std::vector<std::string> live_view::take_changes() { return std::exchange(changes_, {}); }
+std::vector<std::string> live_view::take_changes() {
+  return std::exchange(changes_, {});
+}
 
 const v1::Operation* live_view::operation(const std::string& name) const {
   const auto found = operations_.find(name);
@@ -88,7 +96,8 @@ std::string live_view::rack_line(const v1::Rack& rack, wall_time now) const {
     finished += is_finished(one.status) ? 1U : 0U;
     failed += one.status.has_failure() ? 1U : 0U;
   }
-  std::string line = fmt::format("{}  {}", short_name(rack.name()), status.state().empty() ? "unknown" : status.state());
+  std::string line =
+      fmt::format("{}  {}", short_name(rack.name()), status.state().empty() ? "unknown" : status.state());
   const std::string age = age_text(status.step_entered_time(), status.has_step_entered_time(), now);
   if (!age.empty()) line += " for " + age;
   line += fmt::format("  members {}/{}", finished, declared);
@@ -124,8 +133,9 @@ std::vector<row> live_view::member_rows(const std::string& rack, wall_time now, 
         oldest = each;
       }
     }
-    lines.push_back({"  " + fold_host_list(names), key.step,
-                     age_text(oldest->status.step_entered_time(), oldest->status.has_step_entered_time(), now), key.why});
+    lines.push_back(
+        {"  " + fold_host_list(names), key.step,
+         age_text(oldest->status.step_entered_time(), oldest->status.has_step_entered_time(), now), key.why});
   }
   return lines;
 }

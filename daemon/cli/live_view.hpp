@@ -1,4 +1,5 @@
-// A bring-up as it goes: a row a member with its step, the time in it and what it waits for. Pure; fed with changes.
+// A bring-up as it goes: a row a member with its step, the time in it and what it waits for. Pure; fed with
+// changes.
 #pragma once
 
 #include <map>
@@ -29,14 +30,15 @@ class live_view {
     v1::MemberSpec spec;
     v1::MemberStatus status;
   };
-  void note(const std::string& key, const std::string& name, const std::string& state, const std::string& why);
+  void note(const std::string& key, const std::string& name, const std::string& state,
+            const std::string& why);
   std::vector<row> member_rows(const std::string& rack, wall_time now, bool folded) const;
   std::string rack_line(const v1::Rack& rack, wall_time now) const;
 
   std::map<std::string, v1::Rack> racks_;
-  std::map<std::string, member> members_;          // by AIP name: nodes before shelves
+  std::map<std::string, member> members_;  // by AIP name: nodes before shelves
   std::map<std::string, v1::Operation> operations_;
-  std::map<std::string, std::string> noted_;       // last line said of each
+  std::map<std::string, std::string> noted_;  // last line said of each
   std::vector<std::string> changes_;
 };
 

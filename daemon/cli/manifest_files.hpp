@@ -8,7 +8,9 @@
 
 namespace busbar::cli {
 
-// A folder gives every *.yaml and *.yml below it, with paths relative to it; a file goes by the path given. Sorted.
-std::vector<v1::ManifestFile> read_manifest_files(const std::vector<std::string>& paths, std::vector<std::string>& errors);
+// A folder gives every *.yaml and *.yml below it, with paths relative to it; a file goes by the path given.
+// Sorted.
+std::vector<v1::ManifestFile> read_manifest_files(const std::vector<std::string>& paths,
+                                                  std::vector<std::string>& errors);
 
 }  // namespace busbar::cli

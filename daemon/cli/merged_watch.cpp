@@ -7,16 +7,18 @@
 namespace busbar::cli {
 namespace {
 
-constexpr auto longest_stream = std::chrono::hours(1);   // then dialled again from where it was
+constexpr auto longest_stream = std::chrono::hours(1);  // then dialled again from where it was
 constexpr auto redial_pause = std::chrono::milliseconds(500);
-constexpr std::size_t queue_limit = 10'000;              // a reader waits: gRPC's flow control then reaches the daemon
+constexpr std::size_t queue_limit = 10'000;  // a reader waits: gRPC's flow control then reaches the daemon
 
 }  // namespace
 
-merged_watch::merged_watch(session& with, const std::vector<std::size_t>& whom, const v1::WatchRequest& request)
+merged_watch::merged_watch(session& with, const std::vector<std::size_t>& whom,
+                           const v1::WatchRequest& request)
     : with_(with) {
   for (const std::size_t endpoint : whom) {
-    readers_.emplace_back([this, endpoint, request](const std::stop_token& stop) { read(stop, endpoint, request); });
+    readers_.emplace_back(
+        [this, endpoint, request](const std::stop_token& stop) { read(stop, endpoint, request); });
   }
 }
 
@@ -45,7 +47,8 @@ void merged_watch::read(const std::stop_token& stop, std::size_t endpoint, v1::W
       request.clear_position();
       continue;
     }
-    if (!end.ok() && !end.unanswered()) return push({endpoint, std::nullopt, end});  // refused: asking again is no use
+    if (!end.ok() && !end.unanswered())
+      return push({endpoint, std::nullopt, end});  // refused: asking again is no use
     if (!end.ok() && !said_lost) push({endpoint, std::nullopt, end});
     said_lost = !end.ok();
     std::unique_lock lock(mutex_);

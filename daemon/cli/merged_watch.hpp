@@ -1,5 +1,6 @@
-// Watches of several daemons as one queue. A daemon that goes away is said once and dialled again from the last position, so a
-// restart of it loses nothing; a position it no longer knows starts again with its present state.
+// Watches of several daemons as one queue. A daemon that goes away is said once and dialled again from the
+// last position, so a restart of it loses nothing; a position it no longer knows starts again with its
+// present state.
 #pragma once
 
 #include <condition_variable>
@@ -16,14 +17,14 @@ namespace busbar::cli {
 struct watch_event {
   std::size_t from = 0;
   std::optional<v1::WatchResponse> change;
-  std::optional<call_result> lost;      // that daemon does not answer now, or refuses to be watched
+  std::optional<call_result> lost;  // that daemon does not answer now, or refuses to be watched
 };
 
 class merged_watch {
  public:
   // A thread a daemon; the queue is guarded by mutex_. with must outlive this.
   merged_watch(session& with, const std::vector<std::size_t>& whom, const v1::WatchRequest& request);
-  ~merged_watch();                      // cancels the streams and joins
+  ~merged_watch();  // cancels the streams and joins
   merged_watch(const merged_watch&) = delete;
   merged_watch& operator=(const merged_watch&) = delete;
 

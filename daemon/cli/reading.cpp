@@ -20,8 +20,10 @@ constexpr int page_size = 1000;
 constexpr int most_pages = 1000;
 
 std::unique_ptr<Message> make_message(const std::string& name) {
-  const auto* type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName("busbar.v1." + name);
-  return std::unique_ptr<Message>(google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
+  const auto* type =
+      google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName("busbar.v1." + name);
+  return std::unique_ptr<Message>(
+      google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
 }
 
 const FieldDescriptor* field_named(const Message& message, const char* name) {
@@ -67,7 +69,8 @@ gathered list_from(session& with, std::size_t endpoint, const kind_info& of, con
   for (int pages = 0; pages < most_pages; ++pages) {
     const std::unique_ptr<Message> page =
         make_message(is_daemon ? "DaemonStatus" : std::string(of.list_method) + "Response");
-    found.result = with.wire().call(endpoint, std::string(of.list_method), *request, *page, with.call_deadline());
+    found.result =
+        with.wire().call(endpoint, std::string(of.list_method), *request, *page, with.call_deadline());
     if (!found.result.ok()) return found;
     if (is_daemon) {
       found.position = dynamic_cast<const v1::DaemonStatus&>(*page).position();
@@ -76,9 +79,11 @@ gathered list_from(session& with, std::size_t endpoint, const kind_info& of, con
     }
     const std::size_t before = found.items.size();
     take_page(*page, found);
-    std::reverse(found.items.begin() + static_cast<std::ptrdiff_t>(before), found.items.end());  // it was taken from the end
+    std::reverse(found.items.begin() + static_cast<std::ptrdiff_t>(before),
+                 found.items.end());  // it was taken from the end
     const std::string token = page->GetReflection()->GetString(*page, field_named(*page, "next_page_token"));
-    const bool enough = of.id == kind::events && found.items.size() >= static_cast<std::size_t>(with.said().limit);
+    const bool enough =
+        of.id == kind::events && found.items.size() >= static_cast<std::size_t>(with.said().limit);
     if (token.empty() || enough) return found;
     request->GetReflection()->SetString(request.get(), field_named(*request, "page_token"), token);
   }
@@ -88,7 +93,9 @@ gathered list_from(session& with, std::size_t endpoint, const kind_info& of, con
 void add(session& with, std::size_t endpoint, gathered found, listing& all, exit_code& code) {
   const auto& daemon = with.wire().endpoints()[endpoint];
   if (found.result.unanswered()) {
-    const auto known = [&daemon](const unreachable_daemon& silent) { return silent.daemon.target == daemon.target; };
+    const auto known = [&daemon](const unreachable_daemon& silent) {
+      return silent.daemon.target == daemon.target;
+    };
     if (std::none_of(all.unreachable.begin(), all.unreachable.end(), known)) {
       all.unreachable.push_back({daemon, found.result.message});
     }
@@ -134,7 +141,8 @@ void list_all(session& with, const kind_info& of, const std::string& parent, lis
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < whom.size(); ++i) {
-      threads.emplace_back([&with, &of, &parent, &whom, &found, i] { found[i] = list_from(with, whom[i], of, parent); });
+      threads.emplace_back(
+          [&with, &of, &parent, &whom, &found, i] { found[i] = list_from(with, whom[i], of, parent); });
     }
   }
   for (std::size_t i = 0; i < whom.size(); ++i) add(with, whom[i], std::move(found[i]), all, code);
@@ -161,9 +169,11 @@ void sort_items(kind of, int limit, listing& all) {
     });
     if (items.size() > static_cast<std::size_t>(limit)) items.erase(items.begin(), items.end() - limit);
   } else if (of == kind::operations) {
-    std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return time_of(*a) > time_of(*b); });
+    std::stable_sort(items.begin(), items.end(),
+                     [](const auto& a, const auto& b) { return time_of(*a) > time_of(*b); });
   } else {
-    std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return item_name(*a) < item_name(*b); });
+    std::stable_sort(items.begin(), items.end(),
+                     [](const auto& a, const auto& b) { return item_name(*a) < item_name(*b); });
   }
 }
 
@@ -250,8 +260,10 @@ exit_code rack_status(session& with) {
   print(with, kind::racks, racks);
   for (const auto& item : racks.items) {
     const auto& status = dynamic_cast<const v1::Rack&>(*item).status();
-    if (status.state() != "production" || status.health() == v1::HEALTH_BAD) code = worst(code, exit_code::no);
-    if (status.state() == "production" && status.health() == v1::HEALTH_UNKNOWN) code = worst(code, exit_code::unknown);
+    if (status.state() != "production" || status.health() == v1::HEALTH_BAD)
+      code = worst(code, exit_code::no);
+    if (status.state() == "production" && status.health() == v1::HEALTH_UNKNOWN)
+      code = worst(code, exit_code::unknown);
   }
   if (racks.items.empty() && racks.unreachable.empty()) code = worst(code, exit_code::no);
   return worst(code, exit_code_of(racks));

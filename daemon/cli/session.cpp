@@ -32,7 +32,8 @@ session::session(const options& said, context& world)
       deadline_(std::chrono::steady_clock::now() +
                 (said.timeout.count() > 0 ? said.timeout : std::chrono::nanoseconds(longest_command))) {
   if (nobody()) {
-    say(fmt::format("no daemon has a socket under {}; give --endpoint or set BUSBAR_RUN_DIR", world.run_dir.string()));
+    say(fmt::format("no daemon has a socket under {}; give --endpoint or set BUSBAR_RUN_DIR",
+                    world.run_dir.string()));
   }
 }
 
@@ -75,7 +76,8 @@ std::optional<std::vector<std::string>> session::names() const {
     for (const std::string& name : *expanded) {
       const auto full = manifest::long_name(name);
       if (!full) {
-        world_.err << fmt::format("busbar: '{}' is no name (r01, r01/c07, r01/p01, r01/operations/12)\n", name);
+        world_.err << fmt::format("busbar: '{}' is no name (r01, r01/c07, r01/p01, r01/operations/12)\n",
+                                  name);
         return std::nullopt;
       }
       result.push_back(*full);
@@ -127,8 +129,12 @@ exit_code exit_code_of(const listing& all) {
 void print(session& with, kind of, const listing& all) {
   std::ostream& out = with.world().out;
   switch (with.said().format) {
-    case output::json: out << list_text(std::string(info_of(of).list_kind), all, text_format::json); return;
-    case output::yaml: out << list_text(std::string(info_of(of).list_kind), all, text_format::yaml); return;
+    case output::json:
+      out << list_text(std::string(info_of(of).list_kind), all, text_format::json);
+      return;
+    case output::yaml:
+      out << list_text(std::string(info_of(of).list_kind), all, text_format::yaml);
+      return;
     case output::name:
       for (const auto& item : all.items) out << item_name(*item) << "\n";
       for (const auto& silent : all.unreachable) {
@@ -137,7 +143,8 @@ void print(session& with, kind of, const listing& all) {
       return;
     case output::table:
     case output::wide:
-      if (all.items.empty() && all.unreachable.empty()) return with.say(fmt::format("no {}", info_of(of).plural));
+      if (all.items.empty() && all.unreachable.empty())
+        return with.say(fmt::format("no {}", info_of(of).plural));
       out << table_text(of, all, with.said().format == output::wide, with.world().now());
       return;
   }

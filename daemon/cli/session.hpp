@@ -1,4 +1,5 @@
-// One command's conversation with the daemons: whom to ask, gathering answers in parallel, telling errors to the person.
+// One command's conversation with the daemons: whom to ask, gathering answers in parallel, telling errors to
+// the person.
 #pragma once
 
 #include <memory>
@@ -31,7 +32,8 @@ class session {
   context& world() { return world_; }
   bool nobody() const { return wire_->endpoints().empty(); }
 
-  // Indices of the daemons that can hold this AIP name: the instance of the rack's name where there is one, else all.
+  // Indices of the daemons that can hold this AIP name: the instance of the rack's name where there is one,
+  // else all.
   std::vector<std::size_t> holders_of(const std::string& name) const;
   std::vector<std::size_t> everyone() const;
 
@@ -70,7 +72,7 @@ class session {
   const options& said_;
   context& world_;
   std::unique_ptr<client> wire_;
-  std::mutex talk_;                   // guards told_ and world_.err
+  std::mutex talk_;  // guards told_ and world_.err
   std::set<std::string> told_;
   std::chrono::steady_clock::time_point deadline_;
 };

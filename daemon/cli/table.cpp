@@ -17,9 +17,13 @@ row header_and(bool wide, row always, const row& more) {
   return always;
 }
 
-std::string or_unknown(bool known, const std::string& text) { return known ? text : "unknown"; }
+std::string or_unknown(bool known, const std::string& text) {
+  return known ? text : "unknown";
+}
 
-std::string health_word(v1::Health health) { return word(v1::Health_Name(health).substr(7)); }
+std::string health_word(v1::Health health) {
+  return word(v1::Health_Name(health).substr(7));
+}
 
 std::string count_text(const v1::RackStatus& status, v1::MemberKind kind) {
   for (const auto& count : status.members()) {
@@ -33,20 +37,22 @@ std::string count_text(const v1::RackStatus& status, v1::MemberKind kind) {
 
 row rack_row(const v1::Rack& rack, bool wide, wall_time now) {
   const auto& status = rack.status();
-  return header_and(wide,
-                    {short_name(rack.name()), status.state().empty() ? "unknown" : status.state(),
-                     word(v1::RackStep::Value_Name(status.step())), count_text(status, v1::COMPUTE_TRAY),
-                     count_text(status, v1::SWITCH_TRAY), count_text(status, v1::POWER_SHELF),
-                     or_unknown(status.has_gpus(), std::to_string(status.gpus())), health_word(status.health()),
-                     age_text(status.step_entered_time(), status.has_step_entered_time(), now),
-                     reason_text(status.failure(), status.has_failure(), status.waits_for())},
-                    {rack.spec().sku(), rack.spec().baseline(), short_name(status.operation()), rack.uid()});
+  return header_and(
+      wide,
+      {short_name(rack.name()), status.state().empty() ? "unknown" : status.state(),
+       word(v1::RackStep::Value_Name(status.step())), count_text(status, v1::COMPUTE_TRAY),
+       count_text(status, v1::SWITCH_TRAY), count_text(status, v1::POWER_SHELF),
+       or_unknown(status.has_gpus(), std::to_string(status.gpus())), health_word(status.health()),
+       age_text(status.step_entered_time(), status.has_step_entered_time(), now),
+       reason_text(status.failure(), status.has_failure(), status.waits_for())},
+      {rack.spec().sku(), rack.spec().baseline(), short_name(status.operation()), rack.uid()});
 }
 
 row member_row(const std::string& name, const v1::MemberSpec& spec, const v1::MemberStatus& status, bool wide,
                wall_time now) {
   const auto& identity = status.identity();
-  const std::string step = status.emergency_off() ? "emergency_off" : word(v1::NodeStep::Value_Name(status.step()));
+  const std::string step =
+      status.emergency_off() ? "emergency_off" : word(v1::NodeStep::Value_Name(status.step()));
   return header_and(wide,
                     {short_name(name), word(v1::MemberKind_Name(spec.kind())),
                      status.has_failure() ? step + " (failed)" : step, health_word(status.health()),
@@ -67,9 +73,9 @@ row endpoint_row(const v1::Endpoint& endpoint, bool wide) {
 }
 
 row operation_row(const v1::Operation& operation, bool wide, wall_time now) {
-  const auto succeeded = std::count_if(operation.components().begin(), operation.components().end(), [](const auto& c) {
-    return c.state() == v1::ComponentResult::SUCCEEDED;
-  });
+  const auto succeeded =
+      std::count_if(operation.components().begin(), operation.components().end(),
+                    [](const auto& c) { return c.state() == v1::ComponentResult::SUCCEEDED; });
   const std::string progress =
       operation.components().empty() ? "" : fmt::format("{}/{}", succeeded, operation.components_size());
   const std::string& fault = operation.error().fault();
@@ -91,11 +97,13 @@ row event_row(const v1::Event& event, bool wide) {
 }
 
 row daemon_row(const v1::DaemonStatus& status, bool wide, wall_time now) {
-  const std::string state = status.degraded().empty() ? "serving" : fmt::format("degraded: {}", fmt::join(status.degraded(), "; "));
-  return header_and(wide,
-                    {status.instance(), status.role(), status.version(), std::to_string(status.position().revision()),
-                     age_text(status.start_time(), status.has_start_time(), now), state},
-                    {status.position().journal_id()});
+  const std::string state =
+      status.degraded().empty() ? "serving" : fmt::format("degraded: {}", fmt::join(status.degraded(), "; "));
+  return header_and(
+      wide,
+      {status.instance(), status.role(), status.version(), std::to_string(status.position().revision()),
+       age_text(status.start_time(), status.has_start_time(), now), state},
+      {status.position().journal_id()});
 }
 
 }  // namespace
@@ -103,8 +111,9 @@ row daemon_row(const v1::DaemonStatus& status, bool wide, wall_time now) {
 row header_of(kind of, bool wide) {
   switch (of) {
     case kind::racks:
-      return header_and(wide, {"NAME", "STATE", "STEP", "COMPUTE", "SWITCH", "SHELVES", "GPUS", "HEALTH", "IN STEP", "WHY"},
-                        {"SKU", "BASELINE", "OPERATION", "UID"});
+      return header_and(
+          wide, {"NAME", "STATE", "STEP", "COMPUTE", "SWITCH", "SHELVES", "GPUS", "HEALTH", "IN STEP", "WHY"},
+          {"SKU", "BASELINE", "OPERATION", "UID"});
     case kind::nodes:
     case kind::shelves:
       return header_and(wide, {"NAME", "KIND", "STEP", "HEALTH", "POWER", "IN STEP", "WHY"},
@@ -115,7 +124,8 @@ row header_of(kind of, bool wide) {
       return header_and(wide, {"NAME", "VERB", "TARGET", "STATE", "MEMBERS", "AGE", "MESSAGE"},
                         {"PRINCIPAL", "REASON", "REQUEST"});
     case kind::events:
-      return header_and(wide, {"TIME", "OBJECT", "SEVERITY", "TYPE", "MESSAGE"}, {"REVISION", "PRINCIPAL", "OPERATION"});
+      return header_and(wide, {"TIME", "OBJECT", "SEVERITY", "TYPE", "MESSAGE"},
+                        {"REVISION", "PRINCIPAL", "OPERATION"});
     case kind::daemons:
       return header_and(wide, {"INSTANCE", "ROLE", "VERSION", "REVISION", "UP", "STATE"}, {"JOURNAL"});
   }
@@ -131,9 +141,11 @@ row row_of(const google::protobuf::Message& item, bool wide, wall_time now) {
     return member_row(shelf->name(), shelf->spec(), shelf->status(), wide, now);
   }
   if (const auto* endpoint = dynamic_cast<const v1::Endpoint*>(&item)) return endpoint_row(*endpoint, wide);
-  if (const auto* operation = dynamic_cast<const v1::Operation*>(&item)) return operation_row(*operation, wide, now);
+  if (const auto* operation = dynamic_cast<const v1::Operation*>(&item))
+    return operation_row(*operation, wide, now);
   if (const auto* event = dynamic_cast<const v1::Event*>(&item)) return event_row(*event, wide);
-  if (const auto* daemon = dynamic_cast<const v1::DaemonStatus*>(&item)) return daemon_row(*daemon, wide, now);
+  if (const auto* daemon = dynamic_cast<const v1::DaemonStatus*>(&item))
+    return daemon_row(*daemon, wide, now);
   return {};
 }
 

@@ -17,19 +17,26 @@ namespace {
 using google::protobuf::Message;
 using steady = std::chrono::steady_clock;
 
-constexpr auto frame = std::chrono::milliseconds(200);   // the view is drawn at most this often
-constexpr auto slice = std::chrono::seconds(20);         // of one WaitOperation
+constexpr auto frame = std::chrono::milliseconds(200);  // the view is drawn at most this often
+constexpr auto slice = std::chrono::seconds(20);        // of one WaitOperation
 
 const Message* item_of(const v1::WatchResponse& change) {
   switch (change.what_case()) {
-    case v1::WatchResponse::kRack: return &change.rack();
-    case v1::WatchResponse::kNode: return &change.node();
-    case v1::WatchResponse::kShelf: return &change.shelf();
-    case v1::WatchResponse::kEndpoint: return &change.endpoint();
-    case v1::WatchResponse::kOperation: return &change.operation();
-    case v1::WatchResponse::kEvent: return &change.event();
+    case v1::WatchResponse::kRack:
+      return &change.rack();
+    case v1::WatchResponse::kNode:
+      return &change.node();
+    case v1::WatchResponse::kShelf:
+      return &change.shelf();
+    case v1::WatchResponse::kEndpoint:
+      return &change.endpoint();
+    case v1::WatchResponse::kOperation:
+      return &change.operation();
+    case v1::WatchResponse::kEvent:
+      return &change.event();
     case v1::WatchResponse::kBookmark:
-    case v1::WatchResponse::WHAT_NOT_SET: break;
+    case v1::WatchResponse::WHAT_NOT_SET:
+      break;
   }
   return nullptr;
 }
@@ -59,7 +66,9 @@ bool is_under(const std::string& name, const std::vector<std::string>& names) {
          });
 }
 
-bool time_is_over(const session& with) { return steady::now() >= with.command_deadline(); }
+bool time_is_over(const session& with) {
+  return steady::now() >= with.command_deadline();
+}
 
 // Draws over its last picture. Owner: the command's thread.
 class picture {
@@ -171,7 +180,8 @@ class change_printer {
 bool has_failed(const Message& item) {
   if (const auto* rack = dynamic_cast<const v1::Rack*>(&item)) {
     const std::string& state = rack->status().state();
-    return rack->status().has_failure() || state == "degraded" || state == "cordoned" || state == "troubleshooting";
+    return rack->status().has_failure() || state == "degraded" || state == "cordoned" ||
+           state == "troubleshooting";
   }
   if (const auto* node = dynamic_cast<const v1::Node*>(&item)) return node->status().has_failure();
   if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) return shelf->status().has_failure();
@@ -181,13 +191,18 @@ bool has_failed(const Message& item) {
 
 std::string default_condition(kind of) {
   switch (of) {
-    case kind::racks: return "state=production";
+    case kind::racks:
+      return "state=production";
     case kind::nodes:
-    case kind::shelves: return "step=PRODUCTION";
-    case kind::operations: return "state=SUCCEEDED";
-    case kind::endpoints: return "state=MATCHED";
+    case kind::shelves:
+      return "step=PRODUCTION";
+    case kind::operations:
+      return "state=SUCCEEDED";
+    case kind::endpoints:
+      return "state=MATCHED";
     case kind::events:
-    case kind::daemons: break;
+    case kind::daemons:
+      break;
   }
   return {};
 }
@@ -217,7 +232,8 @@ class waiting {
     one.failed = by_default_ && has_failed(item);
   }
   bool all_met() const {
-    return std::all_of(states_.begin(), states_.end(), [](const auto& entry) { return entry.second.met == true; });
+    return std::all_of(states_.begin(), states_.end(),
+                       [](const auto& entry) { return entry.second.met == true; });
   }
   bool any_failed() const {
     return std::any_of(states_.begin(), states_.end(),
@@ -231,7 +247,8 @@ class waiting {
     return names;
   }
   bool undecided() const {
-    return std::any_of(states_.begin(), states_.end(), [](const auto& entry) { return !entry.second.met.has_value(); });
+    return std::any_of(states_.begin(), states_.end(),
+                       [](const auto& entry) { return !entry.second.met.has_value(); });
   }
   listing take() {
     listing all;
@@ -252,7 +269,8 @@ class waiting {
   std::map<std::string, state> states_;
 };
 
-exit_code wait_until(session& with, const kind_info& of, const std::vector<std::string>& names, waiting& state) {
+exit_code wait_until(session& with, const kind_info& of, const std::vector<std::string>& names,
+                     waiting& state) {
   const auto whom = holders_of_all(with, names);
   v1::WatchRequest request;
   request.add_kinds(std::string(of.plural));
@@ -296,7 +314,8 @@ exit_code end_of(const v1::Operation& operation, session& with) {
   for (const auto& component : operation.components()) {
     if (component.state() == v1::ComponentResult::SUCCEEDED) continue;
     with.world().err << fmt::format("  {:<10} {:<10} {} {}\n", manifest::short_name(component.target()),
-                                    word(v1::ComponentResult::State_Name(component.state())), component.fault(), component.message());
+                                    word(v1::ComponentResult::State_Name(component.state())),
+                                    component.fault(), component.message());
   }
   return exit_code::no;
 }
@@ -306,7 +325,8 @@ exit_code wait_for_operation(session& with, const std::string& name, v1::Operati
   const auto whom = with.holders_of(name);
   bool answered = true;
   while (!time_is_over(with)) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(with.command_deadline() - steady::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(with.command_deadline() - steady::now());
     const auto patience = std::min<std::chrono::milliseconds>(left, slice);
     v1::WaitOperationRequest request;
     request.set_name(name);
@@ -314,19 +334,23 @@ exit_code wait_for_operation(session& with, const std::string& name, v1::Operati
     request.mutable_timeout()->set_nanos(static_cast<std::int32_t>(patience.count() % 1000 * 1'000'000));
     call_result result;
     for (const std::size_t endpoint : whom) {
-      result = with.wire().call(endpoint, "WaitOperation", request, operation, patience + with.call_deadline());
+      result =
+          with.wire().call(endpoint, "WaitOperation", request, operation, patience + with.call_deadline());
       if (result.ok() || result.unanswered()) break;
     }
     if (result.ok() && operation.done()) return end_of(operation, with);
     if (!result.ok() && !result.unanswered()) return with.tell(result, name);
     if (!result.ok()) {
-      with.say(fmt::format("{}: the daemon does not answer ({}); asking again", manifest::short_name(name), result.message));
-      std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(left, frame * 2));  // a pause, not a signal
+      with.say(fmt::format("{}: the daemon does not answer ({}); asking again", manifest::short_name(name),
+                           result.message));
+      std::this_thread::sleep_for(
+          std::min<std::chrono::milliseconds>(left, frame * 2));  // a pause, not a signal
     }
     answered = result.ok();
   }
   if (!answered) return exit_code::unreachable;
-  with.say(fmt::format("{}: still running; it goes on. busbar wait operations {}", manifest::short_name(name), manifest::short_name(name)));
+  with.say(fmt::format("{}: still running; it goes on. busbar wait operations {}", manifest::short_name(name),
+                       manifest::short_name(name)));
   return exit_code::timeout;
 }
 
@@ -356,7 +380,8 @@ exit_code watch(session& with, const kind_info& of) {
   const auto names = with.names();
   if (!names) return exit_code::usage;
   const output format = with.said().format;
-  if (of.id == kind::racks && (format == output::table || format == output::wide)) return watch_racks(with, *names);
+  if (of.id == kind::racks && (format == output::table || format == output::wide))
+    return watch_racks(with, *names);
   if (of.id == kind::daemons) {
     with.say("daemons cannot be watched; ask again: busbar get daemons");
     return exit_code::usage;
@@ -387,7 +412,8 @@ exit_code wait(session& with, const kind_info& of) {
   const std::string& said = with.said().condition;
   const std::string condition = said.empty() ? default_condition(of.id) : said;
   if (names->empty() || condition.find('=') == std::string::npos) {
-    with.say("wait needs names, and a condition FIELD=VALUE: busbar wait nodes r01/c[01-18] --for step=VALIDATED");
+    with.say(
+        "wait needs names, and a condition FIELD=VALUE: busbar wait nodes r01/c[01-18] --for step=VALIDATED");
     return exit_code::usage;
   }
   waiting state(*names, condition, said.empty());

@@ -1,10 +1,11 @@
-// busbar as a user runs it, against daemons in this process. Output is compared with tests/e2e/golden byte by byte;
-// BUSBAR_GOLDEN_WRITE=1 writes what is printed now, to be looked at and committed.
+// busbar as a user runs it, against daemons in this process. Output is compared with tests/e2e/golden byte by
+// byte; BUSBAR_GOLDEN_WRITE=1 writes what is printed now, to be looked at and committed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "tests/unit/cli/fake_daemon.hpp"
@@ -12,14 +13,14 @@
 namespace busbar::cli {
 namespace {
 
+using ::testing::AllOf;
 using testing::fake_daemon;
 using testing::fault_status;
+using ::testing::HasSubstr;
 using testing::outcome;
 using testing::sample_node;
 using testing::sample_rack;
 using testing::site;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 void expect_golden(const std::string& name, const std::string& text) {
@@ -61,17 +62,39 @@ struct one_rack : public ::testing::Test {
 
 using golden = one_rack;
 
-TEST_F(golden, racks_table) { expect_golden("racks.table", here.busbar({"get", "racks"}).out); }
-TEST_F(golden, racks_json) { expect_golden("racks.json", here.busbar({"get", "racks", "-o", "json"}).out); }
-TEST_F(golden, nodes_table) { expect_golden("nodes.table", here.busbar({"get", "nodes"}).out); }
-TEST_F(golden, nodes_wide) { expect_golden("nodes.wide", here.busbar({"get", "nodes", "-o", "wide"}).out); }
-TEST_F(golden, nodes_json) { expect_golden("nodes.json", here.busbar({"get", "nodes", "r01/c01", "-o", "json"}).out); }
-TEST_F(golden, nodes_yaml) { expect_golden("nodes.yaml", here.busbar({"get", "nodes", "r01/c02", "-o", "yaml"}).out); }
-TEST_F(golden, nodes_name) { expect_golden("nodes.name", here.busbar({"get", "nodes", "-o", "name"}).out); }
-TEST_F(golden, rack_described) { expect_golden("rack.describe", here.busbar({"describe", "rack", "r01"}).out); }
-TEST_F(golden, node_described) { expect_golden("node.describe", here.busbar({"describe", "node", "r01/c02"}).out); }
-TEST_F(golden, explained_fault) { expect_golden("explain.fault", here.busbar({"explain", "CERTIFICATE_CHANGED"}).out); }
-TEST_F(golden, explained_state) { expect_golden("explain.state", here.busbar({"explain", "staged"}).out); }
+TEST_F(golden, racks_table) {
+  expect_golden("racks.table", here.busbar({"get", "racks"}).out);
+}
+TEST_F(golden, racks_json) {
+  expect_golden("racks.json", here.busbar({"get", "racks", "-o", "json"}).out);
+}
+TEST_F(golden, nodes_table) {
+  expect_golden("nodes.table", here.busbar({"get", "nodes"}).out);
+}
+TEST_F(golden, nodes_wide) {
+  expect_golden("nodes.wide", here.busbar({"get", "nodes", "-o", "wide"}).out);
+}
+TEST_F(golden, nodes_json) {
+  expect_golden("nodes.json", here.busbar({"get", "nodes", "r01/c01", "-o", "json"}).out);
+}
+TEST_F(golden, nodes_yaml) {
+  expect_golden("nodes.yaml", here.busbar({"get", "nodes", "r01/c02", "-o", "yaml"}).out);
+}
+TEST_F(golden, nodes_name) {
+  expect_golden("nodes.name", here.busbar({"get", "nodes", "-o", "name"}).out);
+}
+TEST_F(golden, rack_described) {
+  expect_golden("rack.describe", here.busbar({"describe", "rack", "r01"}).out);
+}
+TEST_F(golden, node_described) {
+  expect_golden("node.describe", here.busbar({"describe", "node", "r01/c02"}).out);
+}
+TEST_F(golden, explained_fault) {
+  expect_golden("explain.fault", here.busbar({"explain", "CERTIFICATE_CHANGED"}).out);
+}
+TEST_F(golden, explained_state) {
+  expect_golden("explain.state", here.busbar({"explain", "staged"}).out);
+}
 TEST_F(golden, an_operation) {
   expect_golden("operation.table", here.busbar({"rack", "bringup", "r01", "--reason", "first light"}).out);
 }
@@ -100,7 +123,8 @@ TEST_F(reading, merges_the_rows_of_all_daemons) {
   EXPECT_EQ(all.out, "r01/c01\nr01/c02\nr01/s01\nr02/c01\nr02/c02\nr02/s01\n");
   EXPECT_EQ(all.code, exit_code::done);
   EXPECT_EQ(here.busbar({"get", "nodes", "r02", "-o", "name"}).out, "r02/c01\nr02/c02\nr02/s01\n");
-  EXPECT_EQ(here.busbar({"get", "nodes", "r[01-02]/c[01-02]", "-o", "name"}).out, "r01/c01\nr01/c02\nr02/c01\nr02/c02\n");
+  EXPECT_EQ(here.busbar({"get", "nodes", "r[01-02]/c[01-02]", "-o", "name"}).out,
+            "r01/c01\nr01/c02\nr02/c01\nr02/c02\n");
   EXPECT_THAT(here.busbar({"get", "nodes", "-o", "json"}).out, HasSubstr("\"position\": null"));
 }
 
@@ -109,17 +133,21 @@ TEST_F(reading, goes_through_all_pages) {
   EXPECT_EQ(here.busbar({"get", "nodes", "-o", "name"}).out, "r01/c01\nr01/c02\nr01/s01\n");
 }
 
-TEST_F(reading, of_something_unhealthy_is_still_answered) { EXPECT_EQ(here.busbar({"get", "nodes"}).code, exit_code::done); }
+TEST_F(reading, of_something_unhealthy_is_still_answered) {
+  EXPECT_EQ(here.busbar({"get", "nodes"}).code, exit_code::done);
+}
 
 TEST_F(reading, a_name_that_is_not_there_is_told_with_its_fault) {
   const outcome none = here.busbar({"get", "nodes", "r01/c09"});
   EXPECT_EQ(none.code, exit_code::no);
-  EXPECT_THAT(none.err, AllOf(HasSubstr("r01/c09: UNKNOWN_TARGET"), HasSubstr("busbar explain UNKNOWN_TARGET")));
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("r01/c09: UNKNOWN_TARGET"), HasSubstr("busbar explain UNKNOWN_TARGET")));
 }
 
 TEST_F(reading, a_daemon_that_does_not_hold_it_does_not_disturb) {
   fake_daemon other(here.folder(), "plant1");
-  const outcome one = here.busbar({"get", "racks", "r01", "-o", "name", "--endpoint", (here.folder() / "r01/busbard.sock").string()});
+  const outcome one = here.busbar(
+      {"get", "racks", "r01", "-o", "name", "--endpoint", (here.folder() / "r01/busbard.sock").string()});
   EXPECT_EQ(one.out, "r01\n");
   EXPECT_EQ(one.code, exit_code::done);
 }
@@ -127,7 +155,8 @@ TEST_F(reading, a_daemon_that_does_not_hold_it_does_not_disturb) {
 TEST_F(reading, diff_is_one_when_different_and_three_when_unknown) {
   const outcome differs = here.busbar({"diff", "nodes", "r01/c02"});
   EXPECT_EQ(differs.code, exit_code::unknown);
-  EXPECT_THAT(differs.out, AllOf(HasSubstr("serial"), HasSubstr("SN-OTHER"), HasSubstr("25.10-3"), HasSubstr("unknown")));
+  EXPECT_THAT(differs.out,
+              AllOf(HasSubstr("serial"), HasSubstr("SN-OTHER"), HasSubstr("25.10-3"), HasSubstr("unknown")));
   r01.nodes["racks/r01/nodes/c02"].mutable_status()->mutable_firmware(0)->set_seen("25.10-3");
   EXPECT_EQ(here.busbar({"diff", "nodes", "r01/c02"}).code, exit_code::no);
   const outcome same = here.busbar({"diff", "nodes", "r01/c01"});
@@ -155,7 +184,8 @@ TEST_F(reading, events_come_oldest_first_and_no_more_than_asked_for) {
     *event.mutable_time() = testing::sample_time();
   }
   EXPECT_EQ(here.busbar({"events", "-o", "name", "--limit", "3"}).out, "3:0\n4:0\n5:0\n");
-  EXPECT_THAT(here.busbar({"events", "r01/c02"}).out, AllOf(HasSubstr("number 2"), ::testing::Not(HasSubstr("number 3"))));
+  EXPECT_THAT(here.busbar({"events", "r01/c02"}).out,
+              AllOf(HasSubstr("number 2"), ::testing::Not(HasSubstr("number 3"))));
 }
 
 TEST(nobody, to_ask_is_unreachable) {
@@ -168,15 +198,58 @@ TEST(nobody, to_ask_is_unreachable) {
 TEST(usage, is_two_and_talks_on_stderr_only) {
   site here;
   fake_daemon daemon(here.folder(), "r01");
-  for (const std::vector<std::string>& wrong :
-       {std::vector<std::string>{}, {"frobnicate"}, {"get"}, {"get", "tables"}, {"get", "nodes", "-o", "xml"}, {"get", "nodes", "c["},
-        {"get", "nodes", "r01/x/y/z"}, {"wait", "racks"}, {"wait", "racks", "r01", "--timeout", "soon"}, {"explain", "nonsense"},
-        {"manifest", "apply", "/nowhere"}, {"rack"}, {"node", "trust", "r01/c01", "--pin", "ab"}}) {
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{},
+                                                {"frobnicate"},
+                                                {"get"},
+                                                {"get", "tables"},
+                                                {"get", "nodes", "-o", "xml"},
+                                                {"get", "nodes", "c["},
+                                                {"get", "nodes", "r01/x/y/z"},
+                                                {"wait", "racks"},
+                                                {"wait", "racks", "r01", "--timeout", "soon"},
+                                                {"explain", "nonsense"},
+                                                {"manifest", "apply", "/nowhere"},
+                                                {"rack"},
+                                                {"node", "trust", "r01/c01", "--pin", "ab"}}) {
     const outcome result = here.busbar(wrong);
     EXPECT_EQ(result.code, exit_code::usage) << ::testing::PrintToString(wrong);
     EXPECT_EQ(result.out, "");
     EXPECT_NE(result.err, "");
   }
+}
+
+// A person types what a fault tells him to; it must at least be a command.
+TEST(usage, the_commands_that_faults_name_are_understood) {
+  site here;
+  const std::map<std::string, std::string> samples{{"NODE", "r01/c01"},
+                                                   {"RACK", "r01"},
+                                                   {"TEXT", "why"},
+                                                   {"DIR", "/nowhere"},
+                                                   {"SHA256", std::string(64, 'a')}};
+  const std::vector<std::string_view> commands{
+#define BUSBAR_FAULT(name, status, meaning, evidence, next_step, command) command,
+#include "actors/core/faults.def"
+#undef BUSBAR_FAULT
+  };
+  for (const std::string_view command : commands) {
+    if (!command.starts_with("busbar ") || command.starts_with("busbar bmc inspect")) continue;
+    std::istringstream words{std::string(command.substr(7))};
+    std::vector<std::string> arguments;
+    for (std::string word; words >> word;)
+      arguments.push_back(samples.contains(word) ? samples.at(word) : word);
+    const outcome result = here.busbar(arguments);
+    EXPECT_EQ(result.code, exit_code::unreachable) << command << "\n" << result.err;
+  }
+}
+
+TEST(bmc_inspect, of_nobody_is_unreachable_and_of_no_url_is_usage) {
+  site here;
+  const outcome nobody = here.busbar({"bmc", "inspect", "https://127.0.0.1:1", "-o", "json", "--timeout", "30s"});
+  EXPECT_EQ(nobody.code, exit_code::unreachable);
+  EXPECT_THAT(nobody.out, HasSubstr("\"reachable\""));
+  EXPECT_EQ(here.busbar({"bmc", "inspect", "ftp://127.0.0.1:1"}).code, exit_code::usage);
+  EXPECT_EQ(here.busbar({"bmc", "inspect", "https://root:secret@127.0.0.1:1"}).code, exit_code::usage);
+  EXPECT_EQ(here.busbar({"bmc", "inspect", "https://127.0.0.1:1", "--user", "root"}).code, exit_code::usage);
 }
 
 TEST(usage, help_and_version_are_data) {
@@ -240,7 +313,8 @@ TEST_F(acting, what_takes_energy_away_asks_first) {
 
 TEST_F(acting, giving_a_bmc_back_needs_a_reason) {
   EXPECT_EQ(here.busbar({"bmc", "release", "r01/c01", "--yes"}).code, exit_code::usage);
-  EXPECT_EQ(here.busbar({"bmc", "release", "r01/c01", "--yes", "--reason", "goes to the other hall"}).code, exit_code::done);
+  EXPECT_EQ(here.busbar({"bmc", "release", "r01/c01", "--yes", "--reason", "goes to the other hall"}).code,
+            exit_code::done);
 }
 
 TEST_F(acting, retry_goes_to_each_of_a_host_list) {
@@ -264,18 +338,19 @@ TEST_F(acting, a_refusal_is_told_with_expected_seen_and_next_step) {
   info.set_expected("aa");
   info.set_seen("bb");
   info.set_next_step("If the change is legitimate, trust the new pin.");
-  for (const refusal_case& one : {refusal_case{grpc::StatusCode::FAILED_PRECONDITION, "CERTIFICATE_CHANGED", exit_code::conflict},
-                                  {grpc::StatusCode::PERMISSION_DENIED, "", exit_code::not_permitted},
-                                  {grpc::StatusCode::ABORTED, "OPERATION_CONFLICT", exit_code::conflict},
-                                  {grpc::StatusCode::UNAVAILABLE, "STORE_READ_ONLY", exit_code::conflict},
-                                  {grpc::StatusCode::INTERNAL, "", exit_code::unknown}}) {
+  for (const refusal_case& one :
+       {refusal_case{grpc::StatusCode::FAILED_PRECONDITION, "CERTIFICATE_CHANGED", exit_code::conflict},
+        {grpc::StatusCode::PERMISSION_DENIED, "", exit_code::not_permitted},
+        {grpc::StatusCode::ABORTED, "OPERATION_CONFLICT", exit_code::conflict},
+        {grpc::StatusCode::UNAVAILABLE, "STORE_READ_ONLY", exit_code::conflict},
+        {grpc::StatusCode::INTERNAL, "", exit_code::unknown}}) {
     info.set_fault(one.fault);
     r01.refusal = fault_status(one.code, info);
     const outcome refused = here.busbar({"rack", "bringup", "r01"});
     EXPECT_EQ(refused.code, one.expected) << one.fault;
     EXPECT_EQ(refused.out, "");
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("r01/c01: "), HasSubstr(one.fault), HasSubstr("expected  aa"), HasSubstr("seen      bb"),
-                                   HasSubstr("next      If the change")));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("r01/c01: "), HasSubstr(one.fault), HasSubstr("expected  aa"),
+                                   HasSubstr("seen      bb"), HasSubstr("next      If the change")));
   }
 }
 
@@ -308,7 +383,9 @@ TEST_F(acting, apply_sends_a_folder_with_paths_inside_it_and_shows_what_changes)
   change.set_declared("30m");
   const outcome applied = here.busbar({"manifest", "apply", (here.folder() / "files").string()});
   EXPECT_EQ(applied.code, exit_code::done);
-  EXPECT_EQ(applied.out, "RACK  KEY                        STORED  DECLARED\nr01   baseline.deadlines.staged  20m     30m\n");
+  EXPECT_EQ(
+      applied.out,
+      "RACK  KEY                        STORED  DECLARED\nr01   baseline.deadlines.staged  20m     30m\n");
   ASSERT_THAT(r01.files, SizeIs(2));
   EXPECT_EQ(r01.files[1].path(), "suites/node.yaml");
   EXPECT_EQ(here.busbar({"manifest", "diff", (here.folder() / "files").string()}).code, exit_code::no);
@@ -340,8 +417,12 @@ TEST_F(waiting, is_one_when_it_ends_otherwise) {
 }
 
 TEST_F(waiting, takes_any_field) {
-  EXPECT_EQ(here.busbar({"wait", "nodes", "r01/c01", "--for", "step=credentialed", "--timeout", "30s"}).code, exit_code::done);
-  EXPECT_EQ(here.busbar({"wait", "nodes", "r01/c01", "--for", "status.power.observed=OFF", "--timeout", "30s"}).code, exit_code::done);
+  EXPECT_EQ(here.busbar({"wait", "nodes", "r01/c01", "--for", "step=credentialed", "--timeout", "30s"}).code,
+            exit_code::done);
+  EXPECT_EQ(
+      here.busbar({"wait", "nodes", "r01/c01", "--for", "status.power.observed=OFF", "--timeout", "30s"})
+          .code,
+      exit_code::done);
 }
 
 TEST_F(waiting, is_six_at_the_time_limit) {
@@ -358,12 +439,17 @@ TEST_F(waiting, watch_prints_a_line_a_change) {
   v1::WatchResponse& change = r01.changes.emplace_back();
   *change.mutable_node() = sample_node("r01", "c01");
   change.mutable_node()->mutable_status()->set_step(v1::NodeStep::STAGED);
-  const outcome seen = here.busbar({"watch", "nodes", "r01/c01", "-o", "json", "--timeout", "2s"});
-  EXPECT_EQ(seen.code, exit_code::timeout);
+  r01.watch_end = {grpc::StatusCode::PERMISSION_DENIED, "enough"};
+  const outcome seen = here.busbar({"watch", "nodes", "r01/c01", "-o", "json", "--timeout", "30s"});
+  EXPECT_EQ(seen.code, exit_code::not_permitted);
   EXPECT_EQ(std::count(seen.out.begin(), seen.out.end(), '\n'), 2);
   EXPECT_THAT(seen.out, AllOf(HasSubstr("\"initial\":true"), HasSubstr("\"step\":\"STAGED\"")));
-  const outcome live = here.busbar({"watch", "rack", "r01", "--timeout", "2s"});
-  EXPECT_THAT(live.out, AllOf(HasSubstr("r01 cooled"), HasSubstr("r01/c02 credentialed FAILED (IDENTITY_SERIAL_MISMATCH at identified: serial differs)")));
+  const outcome live = here.busbar({"watch", "rack", "r01", "--timeout", "30s"});
+  EXPECT_THAT(
+      live.out,
+      AllOf(
+          HasSubstr("r01 cooled"),
+          HasSubstr("r01/c02 credentialed FAILED (IDENTITY_SERIAL_MISMATCH at identified: serial differs)")));
 }
 
 }  // namespace

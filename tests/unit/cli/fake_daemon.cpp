@@ -30,7 +30,8 @@ grpc::Status get(const std::map<std::string, Item>& items, const std::string& na
 
 // Pages by number: the token is the place of the next item.
 template <class Item, class List>
-void list(const std::map<std::string, Item>& items, const v1::ListRequest& request, int page, List& out, std::string& token) {
+void list(const std::map<std::string, Item>& items, const v1::ListRequest& request, int page, List& out,
+          std::string& token) {
   int place = 0;
   const int start = request.page_token().empty() ? 0 : std::stoi(request.page_token());
   for (const auto& [name, item] : items) {
@@ -52,15 +53,19 @@ grpc::Status fault_status(grpc::StatusCode code, const v1::ErrorInfo& info, cons
   return {code, info.message(), details.SerializeAsString()};
 }
 
-fake_daemon::fake_daemon(const std::filesystem::path& run_dir, const std::string& instance) : instance_(instance) {
+fake_daemon::fake_daemon(const std::filesystem::path& run_dir, const std::string& instance)
+    : instance_(instance) {
   std::filesystem::create_directories(run_dir / instance);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + (run_dir / instance / "busbard.sock").string(), grpc::InsecureServerCredentials());
+  builder.AddListeningPort("unix:" + (run_dir / instance / "busbard.sock").string(),
+                           grpc::InsecureServerCredentials());
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
 }
 
-fake_daemon::~fake_daemon() { server_->Shutdown(std::chrono::system_clock::now()); }
+fake_daemon::~fake_daemon() {
+  server_->Shutdown(std::chrono::system_clock::now());
+}
 
 v1::Position fake_daemon::position() const {
   v1::Position here;
@@ -77,8 +82,12 @@ grpc::Status fake_daemon::GetStatus(context*, const v1::GetStatusRequest*, v1::D
   return grpc::Status::OK;
 }
 
-grpc::Status fake_daemon::GetRack(context*, const v1::GetRequest* in, v1::Rack* out) { return get(racks, in->name(), *out); }
-grpc::Status fake_daemon::GetNode(context*, const v1::GetRequest* in, v1::Node* out) { return get(nodes, in->name(), *out); }
+grpc::Status fake_daemon::GetRack(context*, const v1::GetRequest* in, v1::Rack* out) {
+  return get(racks, in->name(), *out);
+}
+grpc::Status fake_daemon::GetNode(context*, const v1::GetRequest* in, v1::Node* out) {
+  return get(nodes, in->name(), *out);
+}
 grpc::Status fake_daemon::GetOperation(context*, const v1::GetRequest* in, v1::Operation* out) {
   return get(operations, in->name(), *out);
 }
@@ -107,7 +116,8 @@ grpc::Status fake_daemon::ListEndpoints(context*, const v1::ListRequest* in, v1:
   return grpc::Status::OK;
 }
 
-grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in, v1::ListOperationsResponse* out) {
+grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in,
+                                         v1::ListOperationsResponse* out) {
   list(operations, *in, page, *out->mutable_operations(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
@@ -115,7 +125,8 @@ grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in, v1
 
 grpc::Status fake_daemon::ListEvents(context*, const v1::ListEventsRequest* in, v1::ListEventsResponse* out) {
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
-    if (in->object().empty() || event->object() == in->object() || event->object().starts_with(in->object() + "/")) {
+    if (in->object().empty() || event->object() == in->object() ||
+        event->object().starts_with(in->object() + "/")) {
       *out->add_events() = *event;
     }
   }
@@ -136,9 +147,11 @@ grpc::Status fake_daemon::WaitOperation(context*, const v1::WaitOperationRequest
   return grpc::Status::OK;
 }
 
-grpc::Status fake_daemon::Watch(context* call, const v1::WatchRequest* in, grpc::ServerWriter<v1::WatchResponse>* out) {
+grpc::Status fake_daemon::Watch(context* call, const v1::WatchRequest* in,
+                                grpc::ServerWriter<v1::WatchResponse>* out) {
   const auto wanted = [in](const char* kind) {
-    return in->kinds().empty() || std::find(in->kinds().begin(), in->kinds().end(), kind) != in->kinds().end();
+    return in->kinds().empty() ||
+           std::find(in->kinds().begin(), in->kinds().end(), kind) != in->kinds().end();
   };
   const auto send = [this, out](bool initial, auto fill) {
     v1::WatchResponse response;
@@ -157,8 +170,10 @@ grpc::Status fake_daemon::Watch(context* call, const v1::WatchRequest* in, grpc:
     send(false, [](auto& response) { response.mutable_bookmark()->set_initial_complete(true); });
     for (const auto& change : changes) out->Write(change);
   }
+  if (!watch_end.ok()) return watch_end;
   std::mutex mutex;
-  while (!call->IsCancelled()) {  // a stream stays open until its reader goes; bounded by the test's own time limit
+  while (!call->IsCancelled()) {  // a stream stays open until its reader goes; bounded by the test's own time
+                                  // limit
     std::unique_lock lock(mutex);
     std::condition_variable never;
     never.wait_for(lock, std::chrono::milliseconds(5));
@@ -166,21 +181,25 @@ grpc::Status fake_daemon::Watch(context* call, const v1::WatchRequest* in, grpc:
   return grpc::Status::CANCELLED;
 }
 
-grpc::Status fake_daemon::ApplyManifest(context*, const v1::ApplyManifestRequest* in, v1::ApplyManifestResponse* out) {
+grpc::Status fake_daemon::ApplyManifest(context*, const v1::ApplyManifestRequest* in,
+                                        v1::ApplyManifestResponse* out) {
   if (!refusal.ok()) return refusal;
   files.assign(in->files().begin(), in->files().end());
-  (takes_rack ? out->add_racks() : out->add_other_racks())->assign("racks/" + (takes_rack ? instance_ : "r09"));
+  (takes_rack ? out->add_racks() : out->add_other_racks())
+      ->assign("racks/" + (takes_rack ? instance_ : "r09"));
   out->mutable_changes()->Assign(spec_changes.begin(), spec_changes.end());
   return grpc::Status::OK;
 }
 
-grpc::Status fake_daemon::DiffManifest(context*, const v1::DiffManifestRequest*, v1::DiffManifestResponse* out) {
+grpc::Status fake_daemon::DiffManifest(context*, const v1::DiffManifestRequest*,
+                                       v1::DiffManifestResponse* out) {
   out->add_racks("racks/" + instance_);
   out->mutable_changes()->Assign(spec_changes.begin(), spec_changes.end());
   return grpc::Status::OK;
 }
 
-grpc::Status fake_daemon::act(const std::string& verb, const v1::ActRequest& request, v1::Operation& operation) {
+grpc::Status fake_daemon::act(const std::string& verb, const v1::ActRequest& request,
+                              v1::Operation& operation) {
   const std::lock_guard lock(mutex_);
   if (!refusal.ok()) return refusal;
   if (!racks.contains(request.name()) && !nodes.contains(request.name())) return not_here(request.name());
@@ -211,8 +230,12 @@ grpc::Status fake_daemon::ReleaseBmc(context*, const v1::ActRequest* in, v1::Ope
   return act("bmc_release", *in, *out);
 }
 
-google::protobuf::Timestamp sample_time() { return TimeUtil::SecondsToTimestamp(1'790'000'000); }
-std::chrono::system_clock::time_point sample_now() { return std::chrono::system_clock::from_time_t(1'790'000'125); }
+google::protobuf::Timestamp sample_time() {
+  return TimeUtil::SecondsToTimestamp(1'790'000'000);
+}
+std::chrono::system_clock::time_point sample_now() {
+  return std::chrono::system_clock::from_time_t(1'790'000'125);
+}
 
 v1::Rack sample_rack(const std::string& name) {
   v1::Rack rack;
@@ -281,7 +304,8 @@ site::~site() {
   std::filesystem::remove_all(folder_, error);
 }
 
-outcome site::busbar(const std::vector<std::string>& arguments, const std::string& typed, bool terminal) const {
+outcome site::busbar(const std::vector<std::string>& arguments, const std::string& typed,
+                     bool terminal) const {
   std::ostringstream out;
   std::ostringstream err;
   std::istringstream in(typed);

@@ -31,10 +31,11 @@ class fake_daemon final : public v1::Busbar::Service {
   std::map<std::string, v1::Operation> operations;
   std::vector<v1::Event> events;
   std::vector<v1::WatchResponse> changes;    // sent after the present state
+  grpc::Status watch_end;                    // ends a watch after its changes; OK: it stays open
   grpc::Status refusal;                      // of every act, when it is not OK
   std::vector<v1::SpecChange> spec_changes;  // of ApplyManifest and DiffManifest
   bool takes_rack = true;
-  bool ends_operations = true;               // WaitOperation makes them succeed
+  bool ends_operations = true;  // WaitOperation makes them succeed
   int page = 1000;
 
   // What it was asked.
@@ -71,7 +72,8 @@ class fake_daemon final : public v1::Busbar::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-grpc::Status fault_status(grpc::StatusCode code, const v1::ErrorInfo& info, const v1::SpecErrors& errors = {});
+grpc::Status fault_status(grpc::StatusCode code, const v1::ErrorInfo& info,
+                          const v1::SpecErrors& errors = {});
 
 // Two minutes after the times in the samples.
 std::chrono::system_clock::time_point sample_now();
@@ -91,7 +93,8 @@ class site {
   site();
   ~site();
   const std::filesystem::path& folder() const { return folder_; }
-  outcome busbar(const std::vector<std::string>& arguments, const std::string& typed = "", bool terminal = false) const;
+  outcome busbar(const std::vector<std::string>& arguments, const std::string& typed = "",
+                 bool terminal = false) const;
 
  private:
   std::filesystem::path folder_;

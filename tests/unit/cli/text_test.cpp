@@ -27,7 +27,8 @@ TEST(host_list, expands_ranges_lists_and_products) {
 }
 
 TEST(host_list, refuses_what_is_none) {
-  for (const char* text : {"", "c[", "c]", "c[]", "c[a]", "c[3-1]", "c[1-]", "c[1,]", "c[001-2]", "c[1-999999]", "c[[1]]", "c[1-2"}) {
+  for (const char* text : {"", "c[", "c]", "c[]", "c[a]", "c[3-1]", "c[1-]", "c[1,]", "c[001-2]",
+                           "c[1-999999]", "c[[1]]", "c[1-2"}) {
     EXPECT_EQ(expand_host_list(text), std::nullopt) << text;
   }
 }
@@ -41,9 +42,11 @@ TEST(host_list, folds_to_what_expands_to_the_same) {
 
 TEST(exit_code, stands_for_each_canonical_status) {
   const std::vector<exit_code> expected{
-      exit_code::done,     exit_code::no,       exit_code::unknown,  exit_code::usage,         exit_code::timeout,     exit_code::no,
-      exit_code::conflict, exit_code::not_permitted, exit_code::conflict, exit_code::conflict, exit_code::conflict,    exit_code::conflict,
-      exit_code::usage,    exit_code::unknown,  exit_code::unreachable, exit_code::unknown,    exit_code::not_permitted};
+      exit_code::done,         exit_code::no,       exit_code::unknown,     exit_code::usage,
+      exit_code::timeout,      exit_code::no,       exit_code::conflict,    exit_code::not_permitted,
+      exit_code::conflict,     exit_code::conflict, exit_code::conflict,    exit_code::conflict,
+      exit_code::usage,        exit_code::unknown,  exit_code::unreachable, exit_code::unknown,
+      exit_code::not_permitted};
   for (int code = 0; code < static_cast<int>(expected.size()); ++code) {
     EXPECT_EQ(exit_code_of(code, ""), expected[static_cast<std::size_t>(code)]) << code;
   }
@@ -54,8 +57,10 @@ TEST(exit_code, is_never_zero_on_failure) {
 }
 
 TEST(exit_code, a_daemon_that_answers_is_not_unreachable) {
-  EXPECT_EQ(exit_code_of(static_cast<int>(absl::StatusCode::kUnavailable), "STORE_READ_ONLY"), exit_code::conflict);
-  EXPECT_EQ(exit_code_of(static_cast<int>(absl::StatusCode::kUnavailable), "BMC_UNREACHABLE"), exit_code::unreachable);
+  EXPECT_EQ(exit_code_of(static_cast<int>(absl::StatusCode::kUnavailable), "STORE_READ_ONLY"),
+            exit_code::conflict);
+  EXPECT_EQ(exit_code_of(static_cast<int>(absl::StatusCode::kUnavailable), "BMC_UNREACHABLE"),
+            exit_code::unreachable);
 }
 
 TEST(exit_code, the_worst_of_several_wins_in_any_order) {
@@ -69,7 +74,8 @@ TEST(explain, knows_every_fault_and_every_step) {
 #define BUSBAR_FAULT(name, ...) EXPECT_THAT(explain_text(#name), HasSubstr("next step")) << #name;
 #include "actors/core/faults.def"
 #undef BUSBAR_FAULT
-  for (const step_text& text : step_texts()) EXPECT_THAT(explain_text(text.step), HasSubstr("what must be seen"));
+  for (const step_text& text : step_texts())
+    EXPECT_THAT(explain_text(text.step), HasSubstr("what must be seen"));
 }
 
 // A table that names a fault nobody has would send an operator nowhere.
@@ -87,7 +93,8 @@ TEST(explain, steps_name_only_faults_that_there_are) {
 }
 
 TEST(explain, tells_a_step_for_each_kind_and_codes_by_number_and_name) {
-  EXPECT_THAT(explain_text("credentialed"), ::testing::AllOf(HasSubstr("of a compute tray"), HasSubstr("of a power shelf")));
+  EXPECT_THAT(explain_text("credentialed"),
+              ::testing::AllOf(HasSubstr("of a compute tray"), HasSubstr("of a power shelf")));
   EXPECT_THAT(explain_text("5"), HasSubstr("exit code 5"));
   EXPECT_THAT(explain_text("failed_precondition"), HasSubstr("5"));
   EXPECT_EQ(explain_text("nonsense"), "");
@@ -105,7 +112,9 @@ live_view sample_view(int trays) {
   v1::WatchResponse rack;
   *rack.mutable_rack() = testing::sample_rack("r01");
   view.apply(rack);
-  for (int i = 1; i <= trays; ++i) view.apply(change_of(testing::sample_node("r01", i < 10 ? "c0" + std::to_string(i) : "c" + std::to_string(i))));
+  for (int i = 1; i <= trays; ++i)
+    view.apply(
+        change_of(testing::sample_node("r01", i < 10 ? "c0" + std::to_string(i) : "c" + std::to_string(i))));
   return view;
 }
 
@@ -115,15 +124,17 @@ TEST(live_view, shows_a_row_a_member_with_step_time_and_what_it_waits_for) {
   failed.mutable_status()->mutable_failure()->set_fault("CERTIFICATE_CHANGED");
   failed.mutable_status()->mutable_failure()->set_step("STAGED");
   view.apply(change_of(failed));
-  EXPECT_THAT(view.lines(testing::sample_now(), 40, 200),
-              ElementsAre("r01  cooled for 2m05s  members 0/2, 1 failed  waits for 3 of 4 compute trays powered",
-                          "  r01/c01  credentialed         2m05s  host power: flow not proven",
-                          "  r01/c02  credentialed FAILED  2m05s  CERTIFICATE_CHANGED at staged"));
+  EXPECT_THAT(
+      view.lines(testing::sample_now(), 40, 200),
+      ElementsAre("r01  cooled for 2m05s  members 0/2, 1 failed  waits for 3 of 4 compute trays powered",
+                  "  r01/c01  credentialed         2m05s  host power: flow not proven",
+                  "  r01/c02  credentialed FAILED  2m05s  CERTIFICATE_CHANGED at staged"));
 }
 
 TEST(live_view, folds_members_that_say_the_same_when_there_is_no_room) {
   EXPECT_THAT(sample_view(18).lines(testing::sample_now(), 10, 200),
-              ElementsAre(HasSubstr("members 0/18"), "  r01/c[01-18]  credentialed  2m05s  host power: flow not proven"));
+              ElementsAre(HasSubstr("members 0/18"),
+                          "  r01/c[01-18]  credentialed  2m05s  host power: flow not proven"));
 }
 
 TEST(live_view, never_draws_more_than_the_terminal_holds) {

@@ -7,8 +7,8 @@ namespace busbar::manifest {
 namespace {
 
 TEST(daemon_config, fills_in_what_is_not_said) {
-  const auto [config, errors] =
-      read_daemon_config({"/etc/busbar/r01.yaml", "instance: r01\nsite_dir: site\nvault_key_file: /k/vault.key\n"}, "/tmp/run");
+  const auto [config, errors] = read_daemon_config(
+      {"/etc/busbar/r01.yaml", "instance: r01\nsite_dir: site\nvault_key_file: /k/vault.key\n"}, "/tmp/run");
   ASSERT_TRUE(errors.empty()) << to_text(errors.front());
   EXPECT_EQ(config.role, "rack");
   EXPECT_EQ(config.site_dir, "/etc/busbar/site");
@@ -21,8 +21,9 @@ TEST(daemon_config, fills_in_what_is_not_said) {
 
 TEST(daemon_config, reads_mutual_tls) {
   const auto [config, errors] = read_daemon_config(
-      {"d.yaml", "apiVersion: busbar.v1\nkind: Daemon\ninstance: r01\nsite_dir: /s\nvault_key_file: /k\n"
-                 "tcp: {listen: \"10.0.0.1:7000\", cert: c.pem, key: k.pem, ca: ca.pem}\n"});
+      {"d.yaml",
+       "apiVersion: busbar.v1\nkind: Daemon\ninstance: r01\nsite_dir: /s\nvault_key_file: /k\n"
+       "tcp: {listen: \"10.0.0.1:7000\", cert: c.pem, key: k.pem, ca: ca.pem}\n"});
   ASSERT_TRUE(errors.empty()) << to_text(errors.front());
   ASSERT_TRUE(config.tcp.has_value());
   EXPECT_EQ(config.tcp->listen, "10.0.0.1:7000");
@@ -30,14 +31,16 @@ TEST(daemon_config, reads_mutual_tls) {
 }
 
 TEST(daemon_config, names_every_error) {
-  const auto result = read_daemon_config(
-      {"d.yaml", "instance: r01\nrole: plant\nsite: /s\nstate_dir: [x]\ntcp: {listen: here, cert: c.pem, key: k.pem}\n"});
+  const auto result = read_daemon_config({"d.yaml",
+                                          "instance: r01\nrole: plant\nsite: /s\nstate_dir: [x]\ntcp: "
+                                          "{listen: here, cert: c.pem, key: k.pem}\n"});
   std::vector<std::string> found;
   for (const spec_error& error : result.errors) found.push_back(to_text(error));
   EXPECT_THAT(found, ::testing::ElementsAre("d.yaml: role: 'plant' is not a role of this release (rack)",
                                             "d.yaml: site: unknown key", "d.yaml: state_dir: expected a text",
                                             "d.yaml: site_dir: missing", "d.yaml: vault_key_file: missing",
-                                            "d.yaml: tcp.listen: 'here' is not an endpoint (host:port)", "d.yaml: tcp.ca: missing"));
+                                            "d.yaml: tcp.listen: 'here' is not an endpoint (host:port)",
+                                            "d.yaml: tcp.ca: missing"));
 }
 
 TEST(daemon_config, survives_what_is_no_map) {

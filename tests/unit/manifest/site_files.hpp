@@ -24,7 +24,8 @@ inline std::vector<source_file> site_files() {
   return files;
 }
 
-inline std::vector<source_file> site_files_with(const std::string& path, const std::string& text, const std::string& other) {
+inline std::vector<source_file> site_files_with(const std::string& path, const std::string& text,
+                                                const std::string& other) {
   std::vector<source_file> files = site_files();
   for (source_file& file : files) {
     if (file.path != path) continue;

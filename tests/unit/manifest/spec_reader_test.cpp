@@ -11,10 +11,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 using testing::site_files;
 using testing::site_files_with;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 using testing::texts;
 
 const std::string r01 = "manifests/r01.yaml";
@@ -79,7 +79,9 @@ struct spoiled {
   std::vector<const char*> errors;  // beginnings
 };
 
-void PrintTo(const spoiled& sample, std::ostream* out) { *out << sample.errors.front(); }
+void PrintTo(const spoiled& sample, std::ostream* out) {
+  *out << sample.errors.front();
+}
 
 class spoiled_site : public ::testing::TestWithParam<spoiled> {};
 
@@ -95,77 +97,183 @@ TEST_P(spoiled_site, is_refused_with_file_and_key_path) {
 INSTANTIATE_TEST_SUITE_P(
     cases, spoiled_site,
     ::testing::Values(
-        spoiled{"manifests/r01.yaml", "site: lab", "site: lab\ncolour: red", {"manifests/r01.yaml: colour: unknown key"}},
+        spoiled{"manifests/r01.yaml",
+                "site: lab",
+                "site: lab\ncolour: red",
+                {"manifests/r01.yaml: colour: unknown key"}},
         spoiled{"manifests/r01.yaml", "cdu: cdu01, ", "", {"manifests/r01.yaml: cooling.cdu: missing"}},
-        spoiled{"manifests/r01.yaml", "site: lab", "site: [lab]", {"manifests/r01.yaml: site: expected a text, found a list"}},
-        spoiled{"manifests/r01.yaml", "site: lab", "site: lab\nsite: lab", {"manifests/r01.yaml: site: the key is there twice"}},
-        spoiled{"manifests/r01.yaml", "slot: c02", "slot: c01",
+        spoiled{"manifests/r01.yaml",
+                "site: lab",
+                "site: [lab]",
+                {"manifests/r01.yaml: site: expected a text, found a list"}},
+        spoiled{"manifests/r01.yaml",
+                "site: lab",
+                "site: lab\nsite: lab",
+                {"manifests/r01.yaml: site: the key is there twice"}},
+        spoiled{"manifests/r01.yaml",
+                "slot: c02",
+                "slot: c01",
                 {"manifests/r01.yaml: members[1].slot: c01 is already that of members[0]"}},
-        spoiled{"manifests/r01.yaml", "00:00:02", "00:00:01",
+        spoiled{"manifests/r01.yaml",
+                "00:00:02",
+                "00:00:01",
                 {"manifests/r01.yaml: members[1].bmc_mac: 02:18:01:00:00:01 is already that of members[0]"}},
-        spoiled{"manifests/r01.yaml", "SN1830002", "SN1830001", {"manifests/r01.yaml: members[1].serial: SN1830001 is already"}},
-        spoiled{"manifests/r01.yaml", "SN1830002", "N/A", {"manifests/r01.yaml: members[1].serial: 'N/A' is not a serial number"}},
-        spoiled{"manifests/r01.yaml", "02:18:01:00:00:02", "02:18:01:00:02",
+        spoiled{"manifests/r01.yaml",
+                "SN1830002",
+                "SN1830001",
+                {"manifests/r01.yaml: members[1].serial: SN1830001 is already"}},
+        spoiled{"manifests/r01.yaml",
+                "SN1830002",
+                "N/A",
+                {"manifests/r01.yaml: members[1].serial: 'N/A' is not a serial number"}},
+        spoiled{"manifests/r01.yaml",
+                "02:18:01:00:00:02",
+                "02:18:01:00:02",
                 {"manifests/r01.yaml: members[1].bmc_mac: '02:18:01:00:02' is not a MAC"}},
-        spoiled{"manifests/r01.yaml", "address: 127.18.1.2}", "address: 127.18.1.300}",
+        spoiled{"manifests/r01.yaml",
+                "address: 127.18.1.2}",
+                "address: 127.18.1.300}",
                 {"manifests/r01.yaml: members[1].address: '127.18.1.300' is not an address"}},
-        spoiled{"manifests/r01.yaml", "slot: s01, kind: switch_tray", "slot: s01, kind: swich_tray",
-                {"manifests/r01.yaml: members[4].kind: 'swich_tray' is not one of: compute_tray, switch_tray, power_shelf"}},
-        spoiled{"manifests/r01.yaml", "slot: s01", "slot: c09",
+        spoiled{"manifests/r01.yaml",
+                "slot: s01, kind: switch_tray",
+                "slot: s01, kind: swich_tray",
+                {"manifests/r01.yaml: members[4].kind: 'swich_tray' is not one of: compute_tray, "
+                 "switch_tray, power_shelf"}},
+        spoiled{"manifests/r01.yaml",
+                "slot: s01",
+                "slot: c09",
                 {"manifests/r01.yaml: members[4].slot: 'c09' is not a slot of a switch_tray"}},
-        spoiled{"manifests/r01.yaml", "[node, rack]", "[node, fabric]", {"manifests/r01.yaml: gates[1]: 'fabric' is not possible here"}},
-        spoiled{"manifests/r01.yaml", "[node, rack]", "[node, gate]", {"manifests/r01.yaml: gates[1]: 'gate' is not one of"}},
-        spoiled{"manifests/r01.yaml", "sku: vr-4x1", "sku: vr-9", {"manifests/r01.yaml: sku: no Sku is named 'vr-9' (given: vr-4x1)",
-                "suites/node-quick.yaml: tests[1].metrics[0].min: has no limit for SKU vr-9",
-                "suites/rack-quick.yaml: tests[0].metrics[0].min: has no limit for SKU vr-9"}},
-        spoiled{"manifests/r01.yaml", "baseline: vr-2026-11", "baseline: other",
+        spoiled{"manifests/r01.yaml",
+                "[node, rack]",
+                "[node, fabric]",
+                {"manifests/r01.yaml: gates[1]: 'fabric' is not possible here"}},
+        spoiled{"manifests/r01.yaml",
+                "[node, rack]",
+                "[node, gate]",
+                {"manifests/r01.yaml: gates[1]: 'gate' is not one of"}},
+        spoiled{"manifests/r01.yaml",
+                "sku: vr-4x1",
+                "sku: vr-9",
+                {"manifests/r01.yaml: sku: no Sku is named 'vr-9' (given: vr-4x1)",
+                 "suites/node-quick.yaml: tests[1].metrics[0].min: has no limit for SKU vr-9",
+                 "suites/rack-quick.yaml: tests[0].metrics[0].min: has no limit for SKU vr-9"}},
+        spoiled{"manifests/r01.yaml",
+                "baseline: vr-2026-11",
+                "baseline: other",
                 {"manifests/r01.yaml: baseline: no Baseline is named 'other'"}},
-        spoiled{"manifests/r01.yaml", "group_interval: 200ms", "group_interval: 200",
+        spoiled{"manifests/r01.yaml",
+                "group_interval: 200ms",
+                "group_interval: 200",
                 {"manifests/r01.yaml: power.group_interval: '200' is not a duration"}},
-        spoiled{"manifests/r01.yaml", "rack_limit_kw: 230", "rack_limit_kw: .nan",
+        spoiled{"manifests/r01.yaml",
+                "rack_limit_kw: 230",
+                "rack_limit_kw: .nan",
                 {"manifests/r01.yaml: power.rack_limit_kw: expected a number, found '.nan'"}},
-        spoiled{"manifests/r01.yaml", "rack_limit_kw: 230", "rack_limit_kw: nan",
+        spoiled{"manifests/r01.yaml",
+                "rack_limit_kw: 230",
+                "rack_limit_kw: nan",
                 {"manifests/r01.yaml: power.rack_limit_kw: expected a number, found 'nan'"}},
-        spoiled{"manifests/r01.yaml", "flow_min_lpm: 120", "flow_min_lpm: -120",
+        spoiled{"manifests/r01.yaml",
+                "flow_min_lpm: 120",
+                "flow_min_lpm: -120",
                 {"manifests/r01.yaml: cooling.flow_min_lpm: -120 is negative"}},
-        spoiled{"manifests/r01.yaml", "flow_min_lpm: 120", "flow_min_lpm: \"120\"",
+        spoiled{"manifests/r01.yaml",
+                "flow_min_lpm: 120",
+                "flow_min_lpm: \"120\"",
                 {"manifests/r01.yaml: cooling.flow_min_lpm: expected a number"}},
-        spoiled{"manifests/r01.yaml", "dp_kpa: [20, 120]", "dp_kpa: [120, 20]", {"manifests/r01.yaml: cooling.dp_kpa: the second"}},
-        spoiled{"manifests/r01.yaml", "dp_kpa: [20, 120]", "dp_min_kpa: 20",
-                {"manifests/r01.yaml: cooling.dp_min_kpa: unknown key", "manifests/r01.yaml: cooling.dp_kpa: missing",
+        spoiled{"manifests/r01.yaml",
+                "dp_kpa: [20, 120]",
+                "dp_kpa: [120, 20]",
+                {"manifests/r01.yaml: cooling.dp_kpa: the second"}},
+        spoiled{"manifests/r01.yaml",
+                "dp_kpa: [20, 120]",
+                "dp_min_kpa: 20",
+                {"manifests/r01.yaml: cooling.dp_min_kpa: unknown key",
+                 "manifests/r01.yaml: cooling.dp_kpa: missing",
                  "manifests/r01.yaml: cooling.dp_kpa: the second"}},
-        spoiled{"manifests/r01.yaml", "site/factory.pw", "../../etc/shadow",
-                {"manifests/r01.yaml: factory_logins.compute_tray.password_file: '../../etc/shadow' is not a path inside"}},
-        spoiled{"manifests/r01.yaml", "  power_shelf: {user: root, password_file: site/factory.pw}\n", "",
+        spoiled{"manifests/r01.yaml",
+                "site/factory.pw",
+                "../../etc/shadow",
+                {"manifests/r01.yaml: factory_logins.compute_tray.password_file: '../../etc/shadow' is not a "
+                 "path inside"}},
+        spoiled{"manifests/r01.yaml",
+                "  power_shelf: {user: root, password_file: site/factory.pw}\n",
+                "",
                 {"manifests/r01.yaml: factory_logins.power_shelf: missing"}},
-        spoiled{"manifests/r01.yaml", "  - {slot: s01, kind: switch_tray, bmc_mac: \"02:18:01:00:00:1f\", serial: SN1830031}\n", "",
+        spoiled{"manifests/r01.yaml",
+                "  - {slot: s01, kind: switch_tray, bmc_mac: \"02:18:01:00:00:1f\", serial: SN1830031}\n",
+                "",
                 {"manifests/r01.yaml: members: 0 of kind switch_tray, SKU vr-4x1 has 1"}},
-        spoiled{"manifests/r01.yaml", "apiVersion: busbar.v1", "apiVersion: busbar.v2", {"manifests/r01.yaml: apiVersion: 'busbar.v2'"}},
-        spoiled{"manifests/r01.yaml", "site: lab", "site: {lab", {"manifests/r01.yaml: line 4, column 8: is not YAML"}},
+        spoiled{"manifests/r01.yaml",
+                "apiVersion: busbar.v1",
+                "apiVersion: busbar.v2",
+                {"manifests/r01.yaml: apiVersion: 'busbar.v2'"}},
+        spoiled{"manifests/r01.yaml",
+                "site: lab",
+                "site: {lab",
+                {"manifests/r01.yaml: line 4, column 8: is not YAML"}},
         spoiled{"sku.yaml", "gpus: 16", "gpus: 17", {"sku.yaml: rack.gpus: is 17, but"}},
-        spoiled{"sku.yaml", "count: 8, model: ConnectX-9", "count: 8.5, model: ConnectX-9",
+        spoiled{"sku.yaml",
+                "count: 8, model: ConnectX-9",
+                "count: 8.5, model: ConnectX-9",
                 {"sku.yaml: compute_tray.nics.count: 8.5 is not a whole number"}},
-        spoiled{"sku.yaml", "width: 16}", "lanes: 16}", {"sku.yaml: compute_tray.nics.pcie.lanes: unknown key"}},
-        spoiled{"sku.yaml", "[leakage1, leakage2]", "[]", {"sku.yaml: switch_tray.leak_detectors: names no detector"}},
+        spoiled{
+            "sku.yaml", "width: 16}", "lanes: 16}", {"sku.yaml: compute_tray.nics.pcie.lanes: unknown key"}},
+        spoiled{"sku.yaml",
+                "[leakage1, leakage2]",
+                "[]",
+                {"sku.yaml: switch_tray.leak_detectors: names no detector"}},
         spoiled{"baseline.yaml", "staged: 20m, ", "", {"baseline.yaml: deadlines.staged: missing"}},
-        spoiled{"baseline.yaml", "staged: 20m", "staged: 20m, stagged: 20m", {"baseline.yaml: deadlines.stagged: 'stagged' is not one of"}},
-        spoiled{"baseline.yaml", "staged: 20m", "staged: 0s", {"baseline.yaml: deadlines.staged: must be greater than zero"}},
-        spoiled{"baseline.yaml", "staged: 20m", "staged: -20m", {"baseline.yaml: deadlines.staged: '-20m' is not a duration"}},
-        spoiled{"baseline.yaml", "component: UEFI", "component: FW_BMC_0",
-                {"baseline.yaml: firmware.compute_tray[1].component: FW_BMC_0 is already that of firmware.compute_tray[0]"}},
-        spoiled{"baseline.yaml", "0123456789abcdef0123", "xyz",
+        spoiled{"baseline.yaml",
+                "staged: 20m",
+                "staged: 20m, stagged: 20m",
+                {"baseline.yaml: deadlines.stagged: 'stagged' is not one of"}},
+        spoiled{"baseline.yaml",
+                "staged: 20m",
+                "staged: 0s",
+                {"baseline.yaml: deadlines.staged: must be greater than zero"}},
+        spoiled{"baseline.yaml",
+                "staged: 20m",
+                "staged: -20m",
+                {"baseline.yaml: deadlines.staged: '-20m' is not a duration"}},
+        spoiled{"baseline.yaml",
+                "component: UEFI",
+                "component: FW_BMC_0",
+                {"baseline.yaml: firmware.compute_tray[1].component: FW_BMC_0 is already that of "
+                 "firmware.compute_tray[0]"}},
+        spoiled{"baseline.yaml",
+                "0123456789abcdef0123",
+                "xyz",
                 {"baseline.yaml: firmware.compute_tray[1].sha256: 'xyz"}},
-        spoiled{"baseline.yaml", "bios: {compute_tray:", "bios: {tray:", {"baseline.yaml: bios.tray: 'tray' is not one of"}},
-        spoiled{"baseline.yaml", "suites/node-quick.yaml", "suites/none.yaml",
+        spoiled{"baseline.yaml",
+                "bios: {compute_tray:",
+                "bios: {tray:",
+                {"baseline.yaml: bios.tray: 'tray' is not one of"}},
+        spoiled{"baseline.yaml",
+                "suites/node-quick.yaml",
+                "suites/none.yaml",
                 {"baseline.yaml: suites.node: no file given is 'suites/none.yaml'"}},
-        spoiled{"baseline.yaml", "{node: suites/node-quick.yaml, ", "{",
+        spoiled{"baseline.yaml",
+                "{node: suites/node-quick.yaml, ",
+                "{",
                 {"manifests/r01.yaml: gates[0]: baseline vr-2026-11 names no suite of level node"}},
-        spoiled{"suites/node-quick.yaml", ", max: 2.1", "", {"suites/node-quick.yaml: tests[2].metrics[0]: has none of"}},
-        spoiled{"suites/node-quick.yaml", "vr-4x1: 15000, ", "",
+        spoiled{"suites/node-quick.yaml",
+                ", max: 2.1",
+                "",
+                {"suites/node-quick.yaml: tests[2].metrics[0]: has none of"}},
+        spoiled{"suites/node-quick.yaml",
+                "vr-4x1: 15000, ",
+                "",
                 {"suites/node-quick.yaml: tests[1].metrics[0].min: has no limit for SKU vr-4x1"}},
-        spoiled{"suites/node-quick.yaml", "level: node", "level: rack", {"baseline.yaml: suites.node: suites/node-quick.yaml is of level rack"}},
-        spoiled{"suites/rack-quick.yaml", "kind: Suite", "kind: Suit", {"suites/rack-quick.yaml: kind: 'Suit' is not one of",
-                "baseline.yaml: suites.rack: no file given"}}));
+        spoiled{"suites/node-quick.yaml",
+                "level: node",
+                "level: rack",
+                {"baseline.yaml: suites.node: suites/node-quick.yaml is of level rack"}},
+        spoiled{"suites/rack-quick.yaml",
+                "kind: Suite",
+                "kind: Suit",
+                {"suites/rack-quick.yaml: kind: 'Suit' is not one of",
+                 "baseline.yaml: suites.rack: no file given"}}));
 
 TEST(spec_reader, names_all_errors_at_once_in_all_files) {
   std::vector<source_file> files = site_files_with(r01, "02:18:01:00:00:02", "zz");
@@ -186,31 +294,35 @@ TEST(spec_reader, finds_one_bmc_declared_in_two_racks) {
   source_file second = files[0];
   second.path = "manifests/r02.yaml";
   second.content.replace(second.content.find("rack: r01"), 9, "rack: r02");
-  for (std::size_t at = 0; (at = second.content.find("SN183", at)) != std::string::npos; ++at) second.content[at + 3] = '9';
-  for (std::size_t at = 0; (at = second.content.find("127.18.1.", at)) != std::string::npos; ++at) second.content[at + 7] = '2';
+  for (std::size_t at = 0; (at = second.content.find("SN183", at)) != std::string::npos; ++at)
+    second.content[at + 3] = '9';
+  for (std::size_t at = 0; (at = second.content.find("127.18.1.", at)) != std::string::npos; ++at)
+    second.content[at + 7] = '2';
   for (std::size_t at = 0; (at = second.content.find("02:18:01", at)) != std::string::npos; ++at) {
     if (second.content.substr(at, 17) != "02:18:01:00:00:1f") second.content[at + 7] = '2';
   }
   files.push_back(second);
-  EXPECT_THAT(texts(read_spec(files).errors),
-              ElementsAre("manifests/r02.yaml: members[4].bmc_mac: 02:18:01:00:00:1f is also in manifests/r01.yaml"));
+  EXPECT_THAT(
+      texts(read_spec(files).errors),
+      ElementsAre("manifests/r02.yaml: members[4].bmc_mac: 02:18:01:00:00:1f is also in manifests/r01.yaml"));
 }
 
 TEST(spec_reader, two_manifests_of_one_rack_are_an_error) {
   std::vector<source_file> files = site_files();
   files.push_back({"copy.yaml", files[0].content});
-  EXPECT_THAT(texts(read_spec(files).errors), ElementsAre("copy.yaml: rack: 'r01' is also declared in manifests/r01.yaml",
-                                                          HasSubstr("members[0].bmc_mac"), HasSubstr("members[0].serial"),
-                                                          HasSubstr("members[0].address"), HasSubstr("members[1].bmc_mac"),
-                                                          HasSubstr("members[1].serial"), HasSubstr("members[1].address"),
-                                                          HasSubstr("members[2].bmc_mac"), HasSubstr("members[2].serial"),
-                                                          HasSubstr("members[3].bmc_mac"), HasSubstr("members[4].bmc_mac"),
-                                                          HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"),
-                                                          HasSubstr("members[5].serial")));
+  EXPECT_THAT(
+      texts(read_spec(files).errors),
+      ElementsAre(
+          "copy.yaml: rack: 'r01' is also declared in manifests/r01.yaml", HasSubstr("members[0].bmc_mac"),
+          HasSubstr("members[0].serial"), HasSubstr("members[0].address"), HasSubstr("members[1].bmc_mac"),
+          HasSubstr("members[1].serial"), HasSubstr("members[1].address"), HasSubstr("members[2].bmc_mac"),
+          HasSubstr("members[2].serial"), HasSubstr("members[3].bmc_mac"), HasSubstr("members[4].bmc_mac"),
+          HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"), HasSubstr("members[5].serial")));
 }
 
 TEST(spec_reader, survives_documents_that_are_no_maps) {
-  for (const char* content : {"", "---", "- 1", "text", "{[]: 1}", "kind: Manifest", "? {a: 1}\n: 2", "a: &a [*a]", "\xff\xfe"}) {
+  for (const char* content :
+       {"", "---", "- 1", "text", "{[]: 1}", "kind: Manifest", "? {a: 1}\n: 2", "a: &a [*a]", "\xff\xfe"}) {
     const read_result result = read_spec({{"odd.yaml", content}});
     EXPECT_FALSE(result.errors.empty()) << content;
     EXPECT_THAT(result.racks, IsEmpty());
@@ -225,7 +337,8 @@ TEST(spec_reader, stops_at_a_document_that_aliases_make_huge) {
     content += "}\n";
   }
   content += "device: {compute_tray: *a7}\n";
-  EXPECT_THAT(texts(read_spec({{"bomb.yaml", content}}).errors), ::testing::Contains(HasSubstr("not read further")));
+  EXPECT_THAT(texts(read_spec({{"bomb.yaml", content}}).errors),
+              ::testing::Contains(HasSubstr("not read further")));
 }
 
 }  // namespace
