@@ -41,6 +41,11 @@ constexpr bool has_no_gap() {
 }
 static_assert(has_no_gap(), "every rack step has one arrow out, with a deadline");
 
+// Nothing of it draws power: read back off, or never turned on by us and never read on.
+bool is_off(const journal::Node& node) {
+  return node.step() < journal::STAGED && node.power().observed() != journal::POWER_ON && node.power().wanted() != journal::POWER_ON;
+}
+
 const arrow* arrow_from(journal::RackStep step) {
   const auto found = std::find_if(arrows.begin(), arrows.end(), [step](const arrow& row) { return row.from == step; });
   return found == arrows.end() ? nullptr : &*found;
@@ -207,13 +212,9 @@ void engine::advance() {
 
 journal::NodeStep engine::wanted_goal(const journal::Node& member) const {
   if (rack().shutting_down()) {
-    const auto is_off = [](const auto& node) {
-      return node->step() < journal::STAGED && node->power().observed() != journal::POWER_ON &&
-             node->power().wanted() != journal::POWER_ON;
-    };
-    const auto all_off = [this, &is_off](journal::MemberKind kind) {
+    const auto all_off = [this](journal::MemberKind kind) {
       const auto found = of_kind(run().members, kind);
-      return std::all_of(found.begin(), found.end(), is_off);
+      return std::all_of(found.begin(), found.end(), [](const auto& node) { return is_off(*node); });
     };
     const bool compute_off = all_off(journal::COMPUTE_TRAY);
     const bool switches_off = compute_off && all_off(journal::SWITCH_TRAY);
@@ -246,8 +247,7 @@ void engine::report_rows() {
     core::component_update row{operation, name, "RUNNING", {}, {}, {}};
     row.step = journal::NodeStep_Name(member->step());
     std::transform(row.step.begin(), row.step.end(), row.step.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool arrived = rack().shutting_down() ? member->step() < journal::STAGED && member->power().observed() == journal::POWER_OFF
-                                                : member->step() >= journal::PRODUCTION;
+    const bool arrived = rack().shutting_down() ? is_off(*member) : member->step() >= journal::PRODUCTION;
     if (is_failed(*member)) {
       row.state = "FAILED";
       row.fault = member->failure().fault();
@@ -345,8 +345,7 @@ void engine::drive_shutdown() {
   if (!rack().shutting_down()) return;
   bool failed = false;
   for (const auto& [name, member] : run().members) {
-    const bool off = member->step() < journal::STAGED && member->power().observed() != journal::POWER_ON &&
-                     member->power().wanted() != journal::POWER_ON;
+    const bool off = is_off(*member);
     const bool stuck = is_failed(*member) && member->failure().step() == member->step();
     failed = failed || stuck;
     if (!off && !stuck) return;
@@ -414,10 +413,10 @@ void engine::take(const rack_event& event) {
   if (rack().has_spec()) {
     watch_conditions();
     advance();
+    report_rows();
     drive_shutdown();
     grant_permits();
     tell_goals();
-    report_rows();
     finish_bringup();
     finish_member_operations();
   }
