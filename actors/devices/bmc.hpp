@@ -1,9 +1,11 @@
-// What a rack asks of one managed device (compute tray, switch tray, power shelf) and of the CDU. Plain classes: no CAF.
+// What a rack asks of one managed device (compute tray, switch tray, power shelf) and of the CDU. Plain
+// classes: no CAF.
 //
-// One device, one owner, one budget: an implementation keeps at most two requests in flight to its device, safety reads before
-// commands before telemetry, one session, and its own back-off. Every call answers exactly once, on the implementation's I/O
-// thread (or inline from a test transport), with a value or a status that carries a fault (core::fault_of). Nothing unknown
-// becomes a value: what a device did not say is an empty optional.
+// One device, one owner, one budget: an implementation keeps at most two requests in flight to its device,
+// safety reads before commands before telemetry, one session, and its own back-off. Every call answers
+// exactly once, on the implementation's I/O thread (or inline from a test transport), with a value or a
+// status that carries a fault (core::fault_of). Nothing unknown becomes a value: what a device did not say is
+// an empty optional.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -37,15 +39,15 @@ struct probe_facts {
 };
 
 struct session_facts {
-  std::string uri;                       // never the token
-  bool password_change_required = false; // the device answers 403 to everything but its own account
+  std::string uri;                        // never the token
+  bool password_change_required = false;  // the device answers 403 to everything but its own account
 };
 
 struct identity_facts {
   std::optional<std::string> serial;
   std::optional<std::string> slot;
   std::optional<std::string> model;
-  std::optional<std::string> mac;        // of the BMC's own interface
+  std::optional<std::string> mac;  // of the BMC's own interface
 };
 
 struct account_facts {
@@ -58,26 +60,26 @@ struct account_facts {
 
 struct power_facts {
   journal::PowerState state = journal::POWER_UNKNOWN;
-  std::vector<std::string> offered;      // reset types; empty = the device named none
+  std::vector<std::string> offered;  // reset types; empty = the device named none
   std::string boot_progress;
 };
 
 struct boot_facts {
-  std::string enabled;                   // Once, Disabled, Continuous
-  std::string target;                    // UefiHttp
+  std::string enabled;  // Once, Disabled, Continuous
+  std::string target;   // UefiHttp
   std::string uri;
 };
 
 struct detector_facts {
-  std::string name;                      // Id of the detector, as the SKU names it
+  std::string name;  // Id of the detector, as the SKU names it
   journal::Detector::Verdict verdict = journal::Detector::UNKNOWN;
-  std::string detail;                    // what led to the verdict
-  std::optional<std::string> reaction;   // CriticalReactionType, when the detector has one
+  std::string detail;                   // what led to the verdict
+  std::optional<std::string> reaction;  // CriticalReactionType, when the detector has one
 };
 
 struct inventory_facts {
   std::vector<journal::Part> parts;
-  bool complete = true;                  // false: the device announced parts that it did not show
+  bool complete = true;  // false: the device announced parts that it did not show
   std::string incomplete_why;
 };
 
@@ -95,26 +97,26 @@ struct task_facts {
 };
 
 struct attribute_facts {
-  std::optional<std::string> value;      // canonical text; empty = the device has no such attribute
-  std::optional<std::string> pending;    // what it becomes at the next host restart, if that differs
+  std::optional<std::string> value;    // canonical text; empty = the device has no such attribute
+  std::optional<std::string> pending;  // what it becomes at the next host restart, if that differs
   bool read_only = false;
 };
 
 struct nvlink_facts {
-  std::map<std::string, std::uint32_t> links_up;      // by GPU or switch ASIC id
+  std::map<std::string, std::uint32_t> links_up;  // by GPU or switch ASIC id
   std::map<std::string, std::uint32_t> links_announced;
-  std::optional<bool> fabric_primary;                  // switch trays only
+  std::optional<bool> fabric_primary;  // switch trays only
   std::optional<std::string> clique_id;
   std::optional<std::string> partition;
   bool complete = true;
 };
 
 struct cooling_facts {
-  std::optional<double> flow_lpm;            // through this rack
+  std::optional<double> flow_lpm;  // through this rack
   std::optional<double> dp_kpa;
   std::optional<double> supply_c;
   std::optional<double> return_c;
-  std::vector<detector_facts> detectors;     // this rack's group: rope, pan
+  std::vector<detector_facts> detectors;  // this rack's group: rope, pan
   std::string cdu_health;
 };
 
@@ -129,7 +131,8 @@ class bmc {
  public:
   virtual ~bmc() = default;
 
-  // Unauthenticated. Learns the certificate when none is pinned, else refuses another one with CERTIFICATE_CHANGED.
+  // Unauthenticated. Learns the certificate when none is pinned, else refuses another one with
+  // CERTIFICATE_CHANGED.
   virtual void probe(answer<probe_facts> reply) = 0;
   virtual void pin(std::string certificate_sha256) = 0;
 
@@ -138,10 +141,11 @@ class bmc {
   // 401 or 404 at deletion is no error.
   virtual void delete_session(std::string uri, done reply) = 0;
 
-  // Wrong logins are counted by the driver, all users together, and no more than three are sent; this clears the count (an
-  // operator's unlock).
+  // Wrong logins are counted by the driver, all users together, and no more than three are sent; this clears
+  // the count (an operator's unlock).
   virtual void forget_wrong_logins() {}
-  // Told on the I/O thread of each session that the driver had to open by itself (after a 401), so that its URI can be kept.
+  // Told on the I/O thread of each session that the driver had to open by itself (after a 401), so that its
+  // URI can be kept.
   virtual void on_session([[maybe_unused]] std::function<void(session_facts)> listener) {}
 
   virtual void identify(answer<identity_facts> reply) = 0;
@@ -162,14 +166,16 @@ class bmc {
   // Pushes one image for one component; answers the task's URI (empty: the device gave none).
   virtual void push_firmware(std::string component, std::string image_path, answer<std::string> reply) = 0;
   virtual void read_task(std::string uri, answer<task_facts> reply) = 0;
-  // After a restart of ours between the POST and its answer: the task of an update of this component that the device knows
-  // (running or done), by the task list's Payload or messages; empty when there is none, so that no push is repeated.
+  // After a restart of ours between the POST and its answer: the task of an update of this component that the
+  // device knows (running or done), by the task list's Payload or messages; empty when there is none, so that
+  // no push is repeated.
   virtual void find_update(std::string component, answer<std::string> reply) = 0;
   virtual void reset_manager(done reply) = 0;
 
   // BIOS attributes by name; device attributes by the baseline's dotted names (leak_reaction.critical,
   // gpu_power_limit_w, session_timeout_s).
-  virtual void read_bios(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) = 0;
+  virtual void read_bios(std::vector<std::string> names,
+                         answer<std::map<std::string, attribute_facts>> reply) = 0;
   virtual void write_bios(std::map<std::string, std::string> values, done reply) = 0;
   virtual void read_device(std::vector<std::string> names,
                            answer<std::map<std::string, attribute_facts>> reply) = 0;

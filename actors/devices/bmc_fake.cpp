@@ -74,14 +74,18 @@ absl::Status fake_bmc::enter() {
 
 void fake_bmc::probe(answer<probe_facts> reply) {
   if (absl::Status status = reach(); !status.ok()) return give<probe_facts>(reply, status);
-  give<probe_facts>(reply, probe_facts{device_->certificate, device_->uuid, device_->vendor, device_->product});
+  give<probe_facts>(reply,
+                    probe_facts{device_->certificate, device_->uuid, device_->vendor, device_->product});
 }
 
-void fake_bmc::pin(std::string certificate_sha256) { pin_ = std::move(certificate_sha256); }
+void fake_bmc::pin(std::string certificate_sha256) {
+  pin_ = std::move(certificate_sha256);
+}
 
 void fake_bmc::login(credentials login, answer<session_facts> reply) {
   if (wrong_logins_ >= 3) {
-    return give<session_facts>(reply, make_fault(fault::CREDENTIAL_LOCKED_OUT, "three wrong logins; no more are tried"));
+    return give<session_facts>(
+        reply, make_fault(fault::CREDENTIAL_LOCKED_OUT, "three wrong logins; no more are tried"));
   }
   if (absl::Status status = reach(); !status.ok()) return give<session_facts>(reply, status);
   device_->sessions.erase(std::exchange(session_, ""));
@@ -105,7 +109,9 @@ void fake_bmc::delete_session(std::string uri, done reply) {
   give(reply, status);
 }
 
-void fake_bmc::forget_wrong_logins() { wrong_logins_ = 0; }
+void fake_bmc::forget_wrong_logins() {
+  wrong_logins_ = 0;
+}
 
 void fake_bmc::identify(answer<identity_facts> reply) {
   if (absl::Status status = enter(); !status.ok()) return give<identity_facts>(reply, status);
@@ -132,10 +138,12 @@ void fake_bmc::create_account(credentials account, std::string role, done reply)
 
 void fake_bmc::set_password(credentials account, done reply) {
   const absl::Status status = enter();
-  const bool change = core::fault_of(status) == fault::CREDENTIAL_CHANGE_REQUIRED && account.user == login_.user;
+  const bool change =
+      core::fault_of(status) == fault::CREDENTIAL_CHANGE_REQUIRED && account.user == login_.user;
   if (!status.ok() && !change) return give(reply, status);
   const auto found = device_->accounts.find(account.user);
-  if (found == device_->accounts.end()) return give(reply, make_fault(fault::BMC_BAD_DATA, "no account " + account.user));
+  if (found == device_->accounts.end())
+    return give(reply, make_fault(fault::BMC_BAD_DATA, "no account " + account.user));
   found->second.password = account.password;
   if (device_->change_required_of == account.user) device_->change_required_of.clear();
   if (login_.user == account.user) login_ = account;
@@ -183,7 +191,8 @@ void fake_bmc::read_detectors(answer<std::vector<detector_facts>> reply) {
 void fake_bmc::read_inventory(answer<inventory_facts> reply) {
   if (absl::Status status = enter(); !status.ok()) return give<inventory_facts>(reply, status);
   const bool complete = device_->parts_not_shown == 0;
-  give<inventory_facts>(reply, inventory_facts{device_->parts, complete, complete ? "" : "parts are not shown"});
+  give<inventory_facts>(reply,
+                        inventory_facts{device_->parts, complete, complete ? "" : "parts are not shown"});
 }
 
 void fake_bmc::read_firmware(answer<std::vector<component_facts>> reply) {
@@ -203,7 +212,8 @@ void fake_bmc::push_firmware(std::string component, std::string image_path, answ
   std::string named;
   std::string version;
   if (!(image >> named >> version)) {
-    return give<std::string>(reply, make_fault(fault::FIRMWARE_REFUSED, "the image " + image_path + " cannot be read"));
+    return give<std::string>(
+        reply, make_fault(fault::FIRMWARE_REFUSED, "the image " + image_path + " cannot be read"));
   }
   const std::string uri = "/redfish/v1/TaskService/Tasks/" + std::to_string(device_->tasks.size() + 1);
   device_->tasks[uri] = {component, version, task_state::running};
@@ -234,14 +244,18 @@ void fake_bmc::reset_manager(done reply) {
   give(reply, absl::OkStatus());
 }
 
-void fake_bmc::read_bios(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) {
-  if (absl::Status status = enter(); !status.ok()) return give<std::map<std::string, attribute_facts>>(reply, status);
+void fake_bmc::read_bios(std::vector<std::string> names,
+                         answer<std::map<std::string, attribute_facts>> reply) {
+  if (absl::Status status = enter(); !status.ok())
+    return give<std::map<std::string, attribute_facts>>(reply, status);
   std::map<std::string, attribute_facts> all;
   for (const std::string& name : names) {
     attribute_facts facts;
-    if (const auto found = device_->bios.find(name); found != device_->bios.end()) facts.value = found->second;
+    if (const auto found = device_->bios.find(name); found != device_->bios.end())
+      facts.value = found->second;
     const auto pending = device_->bios_pending.find(name);
-    if (pending != device_->bios_pending.end() && pending->second != facts.value) facts.pending = pending->second;
+    if (pending != device_->bios_pending.end() && pending->second != facts.value)
+      facts.pending = pending->second;
     all[name] = facts;
   }
   give<std::map<std::string, attribute_facts>>(reply, std::move(all));
@@ -250,14 +264,17 @@ void fake_bmc::read_bios(std::vector<std::string> names, answer<std::map<std::st
 void fake_bmc::write_bios(std::map<std::string, std::string> values, done reply) {
   if (absl::Status status = enter(); !status.ok()) return give(reply, status);
   for (const auto& [name, value] : values) {
-    if (device_->bios.count(name) == 0) return give(reply, make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name));
+    if (device_->bios.count(name) == 0)
+      return give(reply, make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name));
   }
   for (const auto& [name, value] : values) device_->bios_pending[name] = value;
   give(reply, absl::OkStatus());
 }
 
-void fake_bmc::read_device(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) {
-  if (absl::Status status = enter(); !status.ok()) return give<std::map<std::string, attribute_facts>>(reply, status);
+void fake_bmc::read_device(std::vector<std::string> names,
+                           answer<std::map<std::string, attribute_facts>> reply) {
+  if (absl::Status status = enter(); !status.ok())
+    return give<std::map<std::string, attribute_facts>>(reply, status);
   std::map<std::string, attribute_facts> all;
   for (const std::string& name : names) {
     attribute_facts facts;

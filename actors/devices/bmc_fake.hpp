@@ -1,5 +1,6 @@
-// A device that is a plain struct: for tests of what stands above the device contract. fake_bmc passes the same contract test as
-// the Redfish driver (tests/unit/devices/contract_test.cpp), so what holds on it holds on the wire.
+// A device that is a plain struct: for tests of what stands above the device contract. fake_bmc passes the
+// same contract test as the Redfish driver (tests/unit/devices/contract_test.cpp), so what holds on it holds
+// on the wire.
 #pragma once
 
 #include <functional>
@@ -34,7 +35,7 @@ struct fake_device {
   identity_facts identity{"SN1", "c07", "VR NVL Compute Tray", "02:18:01:00:00:07"};
 
   std::map<std::string, fake_account> accounts{{"root", {"factory", "Administrator"}}};
-  std::string change_required_of;        // user who must change the password first
+  std::string change_required_of;  // user who must change the password first
   std::size_t session_limit = 8;
   std::map<std::string, std::string> sessions;  // URI -> user
   int next_session = 1;
@@ -44,7 +45,7 @@ struct fake_device {
   boot_facts boot{"Disabled", "None", ""};
   std::vector<detector_facts> detectors;
   std::vector<journal::Part> parts;
-  std::size_t parts_not_shown = 0;       // announced beyond those
+  std::size_t parts_not_shown = 0;  // announced beyond those
   std::map<std::string, std::string> firmware;
   std::map<std::string, fake_task> tasks;  // URI -> task; push starts one, the test ends it
   std::map<std::string, std::string> bios;
@@ -52,9 +53,10 @@ struct fake_device {
   std::map<std::string, std::string> device_attributes;
   nvlink_facts nvlink;
 
-  std::vector<std::string> acts;         // "login root", "create busbar-1", "password root", "reset On", "push UEFI", ...
+  std::vector<std::string>
+      acts;  // "login root", "create busbar-1", "password root", "reset On", "push UEFI", ...
 
-  void host_restarted();                 // pending BIOS values take effect
+  void host_restarted();  // pending BIOS values take effect
   void end_task(const std::string& uri, bool good);
   std::size_t count_acts(std::string_view act) const;
 };
@@ -85,15 +87,17 @@ class fake_bmc final : public bmc {
   void read_task(std::string uri, answer<task_facts> reply) override;
   void find_update(std::string component, answer<std::string> reply) override;
   void reset_manager(done reply) override;
-  void read_bios(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) override;
+  void read_bios(std::vector<std::string> names,
+                 answer<std::map<std::string, attribute_facts>> reply) override;
   void write_bios(std::map<std::string, std::string> values, done reply) override;
-  void read_device(std::vector<std::string> names, answer<std::map<std::string, attribute_facts>> reply) override;
+  void read_device(std::vector<std::string> names,
+                   answer<std::map<std::string, attribute_facts>> reply) override;
   void write_device(std::map<std::string, std::string> values, done reply) override;
   void read_nvlink(answer<nvlink_facts> reply) override;
 
  private:
-  absl::Status reach();                  // may anything be asked at all
-  absl::Status enter();                  // and with a session
+  absl::Status reach();  // may anything be asked at all
+  absl::Status enter();  // and with a session
   template <class T>
   void give(answer<T> reply, absl::StatusOr<T> result);
   void give(done reply, absl::Status result);

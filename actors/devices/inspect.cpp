@@ -28,10 +28,15 @@ std::string_view word_of(inspect_health health) {
 }
 
 // Empty text is unknown, in both forms.
-std::string or_null(const std::string& text) { return text.empty() ? "null" : json_quote(text); }
-std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
+std::string or_null(const std::string& text) {
+  return text.empty() ? "null" : json_quote(text);
+}
+std::string or_unknown(const std::string& text) {
+  return text.empty() ? "unknown" : text;
+}
 
-redfish::task<bool> walk(redfish::device_ptr on, inspect_options options, std::shared_ptr<inspect_report> report) {
+redfish::task<bool> walk(redfish::device_ptr on, inspect_options options,
+                         std::shared_ptr<inspect_report> report) {
   if (options.login) {
     const absl::StatusOr<session_facts> session = co_await on->log_in(*options.login);
     if (!session.ok()) {
@@ -87,11 +92,12 @@ std::string texts_json(const std::vector<std::string>& texts) {
 
 std::string readings_text(std::string_view name, const inspected_readings& readings) {
   if (readings.listed == 0) return fmt::format("{:<14}not shown\n", name);
-  return fmt::format("{:<14}{} listed: {} read, {} without value, {} without body\n", name, readings.listed, readings.read,
-                     readings.no_value, readings.no_body);
+  return fmt::format("{:<14}{} listed: {} read, {} without value, {} without body\n", name, readings.listed,
+                     readings.read, readings.no_value, readings.no_body);
 }
 
-void add_lines(std::string& text, std::string_view title, const std::vector<std::string>& lines, std::size_t most) {
+void add_lines(std::string& text, std::string_view title, const std::vector<std::string>& lines,
+               std::size_t most) {
   if (lines.empty()) return;
   text += fmt::format("\n{} ({}):\n", title, lines.size());
   for (std::size_t i = 0; i < lines.size() && i < most; ++i) text += "  " + lines[i] + "\n";
@@ -111,8 +117,8 @@ std::string parts_text(const std::vector<inspected_part>& parts, std::string_vie
     if (!part.absent && part.health == inspect_health::bad) ++bad;
   }
   if (all == 0) return "";
-  std::string text = fmt::format("{:<14}{} present: {} good, {} bad, {} UNKNOWN", kind, all - absent, good, bad,
-                                 all - absent - good - bad);
+  std::string text = fmt::format("{:<14}{} present: {} good, {} bad, {} UNKNOWN", kind, all - absent, good,
+                                 bad, all - absent - good - bad);
   if (absent > 0) text += fmt::format("; {} absent", absent);
   return text + "\n";
 }
@@ -120,15 +126,16 @@ std::string parts_text(const std::vector<inspected_part>& parts, std::string_vie
 }  // namespace
 
 std::size_t inspect_report::count(std::string_view kind) const {
-  return static_cast<std::size_t>(std::count_if(processors.begin(), processors.end(), [kind](const inspected_part& part) {
-    return part.kind == kind && !part.absent;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(processors.begin(), processors.end(),
+                    [kind](const inspected_part& part) { return part.kind == kind && !part.absent; }));
 }
 
 void inspect(std::string address, std::shared_ptr<redfish::http_transport> transport,
              std::shared_ptr<redfish::scheduler> loop, inspect_options options,
              std::function<void(inspect_report)> reply) {
-  const auto on = std::make_shared<redfish::device>(std::move(address), std::move(transport), loop, redfish::device_options{});
+  const auto on = std::make_shared<redfish::device>(std::move(address), std::move(transport), loop,
+                                                    redfish::device_options{});
   on->set_pin(options.pin);
   const auto report = std::make_shared<inspect_report>();
   loop->post([on, options = std::move(options), report, reply = std::move(reply)] {
@@ -146,36 +153,44 @@ int exit_code(const inspect_report& report) {
 }
 
 std::string render_text(const inspect_report& report) {
-  if (!report.reachable) return fmt::format("{} is unreachable: {}\n", report.address, report.unreachable_why);
-  std::string text = fmt::format("{:<14}{}\n{:<14}{} {} (Redfish {})\n{:<14}{}\n", "address", report.address, "service",
-                                 or_unknown(report.vendor), report.product, or_unknown(report.redfish_version), "certificate",
-                                 or_unknown(report.certificate_sha256));
+  if (!report.reachable)
+    return fmt::format("{} is unreachable: {}\n", report.address, report.unreachable_why);
+  std::string text =
+      fmt::format("{:<14}{}\n{:<14}{} {} (Redfish {})\n{:<14}{}\n", "address", report.address, "service",
+                  or_unknown(report.vendor), report.product, or_unknown(report.redfish_version),
+                  "certificate", or_unknown(report.certificate_sha256));
   text += fmt::format("{:<14}{}\n", "health", word_of(report.health));
   if (!report.condition.empty()) text += fmt::format("{:<14}{}\n", "condition", report.condition);
   text += fmt::format("{:<14}{}\n", "power", or_unknown(report.power));
   for (const inspected_system& one : report.systems) {
-    text += fmt::format("{:<14}{}: model {}, serial {}, power {}, health {}\n", "system", one.id, or_unknown(one.model),
-                        or_unknown(one.serial), or_unknown(one.power), word_of(one.health));
+    text += fmt::format("{:<14}{}: model {}, serial {}, power {}, health {}\n", "system", one.id,
+                        or_unknown(one.model), or_unknown(one.serial), or_unknown(one.power),
+                        word_of(one.health));
   }
   if (report.systems.empty()) {
-    text += fmt::format("{:<14}{}\n", "system", report.systems_offered ? "unknown" : "none (this service has no computer system)");
+    text += fmt::format("{:<14}{}\n", "system",
+                        report.systems_offered ? "unknown" : "none (this service has no computer system)");
   }
   for (const char* kind : {"cpu", "gpu", "fpga"}) text += parts_text(report.processors, kind);
   if (!report.gpu_source.empty()) text += fmt::format("{:<14}{}\n", "gpus seen in", report.gpu_source);
   text += parts_text(report.asics, "asic");
   text += parts_text(report.supplies, "psu");
-  if (report.memory_gib) text += fmt::format("{:<14}{} GiB\n", "memory", redfish::format_number(*report.memory_gib));
+  if (report.memory_gib)
+    text += fmt::format("{:<14}{} GiB\n", "memory", redfish::format_number(*report.memory_gib));
   text += readings_text("sensors", report.sensors);
   if (report.temperatures.listed > 0) text += readings_text("temperatures", report.temperatures);
   if (report.blades > 0) text += fmt::format("{:<14}{}, {} on\n", "blades", report.blades, report.blades_on);
   if (report.outlets > 0) {
-    text += fmt::format("{:<14}{}: {} on, {} UNKNOWN\n", "outlets", report.outlets, report.outlets_on, report.outlets_unknown);
+    text += fmt::format("{:<14}{}: {} on, {} UNKNOWN\n", "outlets", report.outlets, report.outlets_on,
+                        report.outlets_unknown);
   }
   if (report.cdus > 0) text += fmt::format("{:<14}{}\n", "cdus", report.cdus);
   for (const inspected_detector& one : report.detectors) {
-    text += fmt::format("{:<14}{}: {}{} ({})\n", "leak", one.id, one.verdict, one.aggregate ? " (sums up others)" : "", one.detail);
+    text += fmt::format("{:<14}{}: {}{} ({})\n", "leak", one.id, one.verdict,
+                        one.aggregate ? " (sums up others)" : "", one.detail);
   }
-  if (report.detectors.empty()) text += fmt::format("{:<14}no detector is shown, which is not \"no leak\"\n", "leak");
+  if (report.detectors.empty())
+    text += fmt::format("{:<14}no detector is shown, which is not \"no leak\"\n", "leak");
   for (const inspected_firmware& one : report.firmware) {
     text += fmt::format("{:<14}{} {}\n", "firmware", one.component, one.version.value_or("unknown"));
   }
@@ -206,42 +221,42 @@ std::string render_json(const inspect_report& report) {
     firmware.push_back(json_object({{"component", json_quote(one.component)},
                                     {"version", one.version ? json_quote(*one.version) : "null"}}));
   }
-  return json_object(
-      {{"apiVersion", json_quote("busbar.v1")},
-       {"kind", json_quote("BmcInspection")},
-       {"address", json_quote(report.address)},
-       {"reachable", report.reachable ? "true" : "false"},
-       {"unreachableWhy", or_null(report.unreachable_why)},
-       {"health", json_quote(word_of(report.health))},
-       {"condition", or_null(report.condition)},
-       {"vendor", or_null(report.vendor)},
-       {"product", or_null(report.product)},
-       {"redfishVersion", or_null(report.redfish_version)},
-       {"uuid", or_null(report.uuid)},
-       {"certificateSha256", or_null(report.certificate_sha256)},
-       {"power", or_null(report.power)},
-       {"systems", json_array(systems)},
-       {"processors", parts_json(report.processors)},
-       {"processorsComplete", report.processors_complete ? "true" : "false"},
-       {"gpuSource", or_null(report.gpu_source)},
-       {"asics", parts_json(report.asics)},
-       {"supplies", parts_json(report.supplies)},
-       {"memoryGib", report.memory_gib ? redfish::format_number(*report.memory_gib) : "null"},
-       {"sensors", readings_json(report.sensors)},
-       {"temperatures", readings_json(report.temperatures)},
-       {"detectors", json_array(detectors)},
-       {"firmware", json_array(firmware)},
-       {"blades", json_object({{"present", std::to_string(report.blades)}, {"on", std::to_string(report.blades_on)}})},
-       {"outlets", json_object({{"listed", std::to_string(report.outlets)},
-                                {"on", std::to_string(report.outlets_on)},
-                                {"unknown", std::to_string(report.outlets_unknown)}})},
-       {"pdus", std::to_string(report.pdus)},
-       {"cdus", std::to_string(report.cdus)},
-       {"shelves", std::to_string(report.shelves)},
-       {"bad", texts_json(report.bad)},
-       {"unknown", texts_json(report.unknown)},
-       {"oddities", texts_json(report.oddities)},
-       {"requests", std::to_string(report.requests)}});
+  return json_object({{"apiVersion", json_quote("busbar.v1")},
+                      {"kind", json_quote("BmcInspection")},
+                      {"address", json_quote(report.address)},
+                      {"reachable", report.reachable ? "true" : "false"},
+                      {"unreachableWhy", or_null(report.unreachable_why)},
+                      {"health", json_quote(word_of(report.health))},
+                      {"condition", or_null(report.condition)},
+                      {"vendor", or_null(report.vendor)},
+                      {"product", or_null(report.product)},
+                      {"redfishVersion", or_null(report.redfish_version)},
+                      {"uuid", or_null(report.uuid)},
+                      {"certificateSha256", or_null(report.certificate_sha256)},
+                      {"power", or_null(report.power)},
+                      {"systems", json_array(systems)},
+                      {"processors", parts_json(report.processors)},
+                      {"processorsComplete", report.processors_complete ? "true" : "false"},
+                      {"gpuSource", or_null(report.gpu_source)},
+                      {"asics", parts_json(report.asics)},
+                      {"supplies", parts_json(report.supplies)},
+                      {"memoryGib", report.memory_gib ? redfish::format_number(*report.memory_gib) : "null"},
+                      {"sensors", readings_json(report.sensors)},
+                      {"temperatures", readings_json(report.temperatures)},
+                      {"detectors", json_array(detectors)},
+                      {"firmware", json_array(firmware)},
+                      {"blades", json_object({{"present", std::to_string(report.blades)},
+                                              {"on", std::to_string(report.blades_on)}})},
+                      {"outlets", json_object({{"listed", std::to_string(report.outlets)},
+                                               {"on", std::to_string(report.outlets_on)},
+                                               {"unknown", std::to_string(report.outlets_unknown)}})},
+                      {"pdus", std::to_string(report.pdus)},
+                      {"cdus", std::to_string(report.cdus)},
+                      {"shelves", std::to_string(report.shelves)},
+                      {"bad", texts_json(report.bad)},
+                      {"unknown", texts_json(report.unknown)},
+                      {"oddities", texts_json(report.oddities)},
+                      {"requests", std::to_string(report.requests)}});
 }
 
 }  // namespace busbar::devices

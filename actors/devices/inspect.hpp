@@ -1,5 +1,5 @@
-// What `busbar bmc inspect URL` does: walks one Redfish service read-only, without a daemon, and says what is there. Nothing
-// that the service did not show is shown as zero or as healthy.
+// What `busbar bmc inspect URL` does: walks one Redfish service read-only, without a daemon, and says what is
+// there. Nothing that the service did not show is shown as zero or as healthy.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ struct inspected_system {
   std::string id;
   std::string model;
   std::string serial;
-  std::string power;                      // as the device says; empty: it says nothing
+  std::string power;  // as the device says; empty: it says nothing
   inspect_health health = inspect_health::unknown;
 };
 
 struct inspected_part {
-  std::string kind;                       // cpu, gpu, fpga, asic, psu
+  std::string kind;  // cpu, gpu, fpga, asic, psu
   std::string id;
   std::string model;
   std::string serial;
-  bool absent = false;                    // empty socket or bay
+  bool absent = false;  // empty socket or bay
   inspect_health health = inspect_health::unknown;
-  std::optional<double> watts;            // supplies: rated output
+  std::optional<double> watts;  // supplies: rated output
 };
 
 // listed = read + no_value + no_body
@@ -44,9 +44,9 @@ struct inspected_readings {
 
 struct inspected_detector {
   std::string id;
-  std::string verdict;                    // dry, leak, unknown
+  std::string verdict;  // dry, leak, unknown
   std::string detail;
-  bool aggregate = false;                 // sums up others: no vote of its own
+  bool aggregate = false;  // sums up others: no vote of its own
 };
 
 struct inspected_firmware {
@@ -58,25 +58,25 @@ struct inspect_report {
   std::string address;
   bool reachable = false;
   std::string unreachable_why;
-  std::string condition;                  // "password change required", "forbidden"; empty: none
+  std::string condition;  // "password change required", "forbidden"; empty: none
   std::string vendor;
   std::string product;
   std::string redfish_version;
   std::string uuid;
   std::string certificate_sha256;
 
-  std::vector<inspected_system> systems;  // as the service shows them; they are one machine
-  bool systems_offered = false;           // the service has systems to show
-  std::string power;                      // On, Off, mixed; empty: unknown
-  std::vector<inspected_part> processors; // each once
+  std::vector<inspected_system> systems;   // as the service shows them; they are one machine
+  bool systems_offered = false;            // the service has systems to show
+  std::string power;                       // On, Off, mixed; empty: unknown
+  std::vector<inspected_part> processors;  // each once
   std::size_t processors_announced = 0;
   bool processors_complete = true;
-  std::string gpu_source;                 // where GPUs were seen: processors, PCIe devices, an OEM list
+  std::string gpu_source;  // where GPUs were seen: processors, PCIe devices, an OEM list
   std::vector<inspected_part> asics;
   std::vector<inspected_part> supplies;
   std::optional<double> memory_gib;
   inspected_readings sensors;
-  inspected_readings temperatures;        // rows of the old Thermal resource
+  inspected_readings temperatures;  // rows of the old Thermal resource
   std::vector<inspected_detector> detectors;
   std::vector<inspected_firmware> firmware;
   std::size_t blades = 0;
@@ -88,9 +88,9 @@ struct inspect_report {
   std::size_t cdus = 0;
   std::size_t shelves = 0;
 
-  std::vector<std::string> bad;           // parts that say Warning or Critical, alarms, leaks
-  std::vector<std::string> unknown;       // what keeps the whole from being called good
-  std::vector<std::string> oddities;      // bodies that are no JSON, lists that are short, links to elsewhere
+  std::vector<std::string> bad;       // parts that say Warning or Critical, alarms, leaks
+  std::vector<std::string> unknown;   // what keeps the whole from being called good
+  std::vector<std::string> oddities;  // bodies that are no JSON, lists that are short, links to elsewhere
   std::size_t requests = 0;
   inspect_health health = inspect_health::unknown;
 

@@ -53,7 +53,8 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
   int value = 0;
   const char* const begin = text.data() + at;
   const auto [end, error] = std::from_chars(begin, begin + count, value);
-  return error == std::errc() && end == begin + count && value >= 0 ? std::optional<int>(value) : std::nullopt;
+  return error == std::errc() && end == begin + count && value >= 0 ? std::optional<int>(value)
+                                                                    : std::nullopt;
 }
 
 struct fraction {
@@ -65,7 +66,8 @@ fraction fraction_at(std::string_view text, std::size_t at) {
   fraction result{0, at};
   if (at >= text.size() || text[at] != '.') return result;
   std::int64_t unit = 100'000'000;
-  for (result.end = at + 1; result.end < text.size() && text[result.end] >= '0' && text[result.end] <= '9'; ++result.end) {
+  for (result.end = at + 1; result.end < text.size() && text[result.end] >= '0' && text[result.end] <= '9';
+       ++result.end) {
     result.ns += (text[result.end] - '0') * unit;
     unit /= 10;
   }
@@ -76,7 +78,8 @@ fraction fraction_at(std::string_view text, std::size_t at) {
 std::optional<int> offset_at(std::string_view text, std::size_t at) {
   if (at >= text.size()) return std::nullopt;
   if (text[at] == 'Z') return at + 1 == text.size() ? std::optional<int>(0) : std::nullopt;
-  if ((text[at] != '+' && text[at] != '-') || text.size() != at + 6 || text[at + 3] != ':') return std::nullopt;
+  if ((text[at] != '+' && text[at] != '-') || text.size() != at + 6 || text[at + 3] != ':')
+    return std::nullopt;
   const auto hours = digits(text, at + 1, 2);
   const auto minutes = digits(text, at + 4, 2);
   if (!hours || !minutes) return std::nullopt;
@@ -97,9 +100,12 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   const auto hour = digits(text, 11, 2);
   const auto minute = digits(text, 14, 2);
   const auto second = digits(text, 17, 2);
-  if (!year || !month || !day || !hour || !minute || !second || *year < 2000 || *year > 2200) return std::nullopt;
-  if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+  if (!year || !month || !day || !hour || !minute || !second || *year < 2000 || *year > 2200)
+    return std::nullopt;
+  if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':')
+    return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
   const fraction part = fraction_at(text, 19);
   const auto offset = offset_at(text, part.end);
@@ -109,7 +115,8 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   return std::chrono::nanoseconds(whole).count() + part.ns;
 }
 
-absl::StatusOr<point_batch> decode_metric_report(std::string_view body, std::string_view uri, std::int64_t received_ns) {
+absl::StatusOr<point_batch> decode_metric_report(std::string_view body, std::string_view uri,
+                                                 std::int64_t received_ns) {
   const auto document = json_document::parse(body);
   if (!document || !document->root()["MetricValues"].is_array()) {
     return core::make_fault(core::fault::BMC_BAD_DATA, std::string(uri) + " is no metric report");
@@ -131,13 +138,16 @@ absl::StatusOr<point_batch> decode_metric_report(std::string_view body, std::str
     const auto time = row["Timestamp"].text();
     one.reading.source_time_ns = time ? parse_time(*time).value_or(0) : 0;
     const bool stale = row["Oem"]["Nvidia"]["MetricValueStale"].boolean().value_or(false);
-    one.reading.quality = !one.reading.value ? point_quality::bad : stale ? point_quality::stale : point_quality::good;
+    one.reading.quality = !one.reading.value ? point_quality::bad
+                          : stale            ? point_quality::stale
+                                             : point_quality::good;
     add(batch, std::move(one));
   }
   return batch;
 }
 
-absl::StatusOr<point_batch> decode_sensor_points(std::string_view body, std::string_view uri, std::int64_t received_ns) {
+absl::StatusOr<point_batch> decode_sensor_points(std::string_view body, std::string_view uri,
+                                                 std::int64_t received_ns) {
   const auto document = json_document::parse(body);
   if (!document || !document->root().is_object()) {
     return core::make_fault(core::fault::BMC_BAD_DATA, std::string(uri) + " is no sensor");

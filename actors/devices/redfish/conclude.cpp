@@ -50,7 +50,8 @@ class concluding {
     }
   }
 
-  // The bodies of a list's members. What the list names and the device does not show keeps the whole from being good.
+  // The bodies of a list's members. What the list names and the device does not show keeps the whole from
+  // being good.
   std::vector<const fetched*> bodies_of(const members_seen& list, std::string_view what) {
     std::vector<const fetched*> bodies;
     std::size_t missing = 0;
@@ -62,7 +63,8 @@ class concluding {
         ++missing;
       }
     }
-    if (missing > 0) unknown(fmt::format("{} of {} {} listed have no readable body", missing, list.uris.size(), what));
+    if (missing > 0)
+      unknown(fmt::format("{} of {} {} listed have no readable body", missing, list.uris.size(), what));
     return bodies;
   }
 
@@ -125,8 +127,9 @@ class concluding {
       const auto part = decode_processor(one->body());
       if (!part || !part_keys_.insert(part->serial_key).second) continue;
       if (part->part.kind() == "gpu") report_.gpu_source = "processors";
-      report_.processors.push_back({part->part.kind(), part->part.id(), part->part.model(), part->part.serial(), part->absent,
-                                    as_health(part->part.health()), std::nullopt});
+      report_.processors.push_back({part->part.kind(), part->part.id(), part->part.model(),
+                                    part->part.serial(), part->absent, as_health(part->part.health()),
+                                    std::nullopt});
     }
   }
 
@@ -165,7 +168,8 @@ class concluding {
     take_oem_gpus();
     if (report_.supplies.empty()) {
       for (const std::string& uri : powered_by_) {
-        report_.supplies.push_back({"psu", last_part(uri), "", "", false, inspect_health::unknown, std::nullopt});
+        report_.supplies.push_back(
+            {"psu", last_part(uri), "", "", false, inspect_health::unknown, std::nullopt});
       }
     }
     for (const inspected_part& one : report_.supplies) {
@@ -178,7 +182,8 @@ class concluding {
     if (subsystem != nullptr && subsystem->ok()) {
       const members_seen list = members_in(all_, subsystem->body()["PowerSupplies"].link());
       if (list.readable) {
-        for (const fetched* one : bodies_of(list, "power supplies")) add_supply(chassis_uri, one->body(), last_part(one->uri));
+        for (const fetched* one : bodies_of(list, "power supplies"))
+          add_supply(chassis_uri, one->body(), last_part(one->uri));
         return;
       }
     }
@@ -186,22 +191,30 @@ class concluding {
     const fetched* const power = find_body(all_, chassis["Power"].link());
     if (power == nullptr || !power->ok()) return;
     std::size_t row = 0;
-    for (const json_view& one : power->body()["PowerSupplies"].items()) add_supply(chassis_uri, one, std::to_string(row++));
+    for (const json_view& one : power->body()["PowerSupplies"].items())
+      add_supply(chassis_uri, one, std::to_string(row++));
   }
 
   void add_supply(const std::string& chassis_uri, json_view body, const std::string& fallback_id) {
     const part_facts facts = decode_supply(body);
-    inspected_part row{"psu", facts.part.id().empty() ? fallback_id : facts.part.id(), facts.part.model(), facts.part.serial(),
-                       facts.absent, as_health(facts.part.health()), decode_supply_watts(body)};
+    inspected_part row{"psu",
+                       facts.part.id().empty() ? fallback_id : facts.part.id(),
+                       facts.part.model(),
+                       facts.part.serial(),
+                       facts.absent,
+                       as_health(facts.part.health()),
+                       decode_supply_watts(body)};
     // OK from a bay that shows no electrical value is no evidence: it may hold a fan dummy.
     bool evidence = row.watts.has_value();
-    for (const char* key : {"LineInputVoltage", "LastPowerOutputWatts", "PowerOutputWatts", "PowerInputWatts"}) {
+    for (const char* key :
+         {"LineInputVoltage", "LastPowerOutputWatts", "PowerOutputWatts", "PowerInputWatts"}) {
       evidence = evidence || body[key].number().has_value();
     }
     if (row.health == inspect_health::good && !evidence) row.health = inspect_health::unknown;
     const std::string key = row.serial.empty() ? chassis_uri + "/" + row.id : row.serial;
     if (!supply_keys_.insert(key).second) return;
-    if (row.health == inspect_health::bad) report_.bad.push_back("power supply " + row.id + ": " + decode_status(body).health);
+    if (row.health == inspect_health::bad)
+      report_.bad.push_back("power supply " + row.id + ": " + decode_status(body).health);
     report_.supplies.push_back(std::move(row));
   }
 
@@ -250,8 +263,8 @@ class concluding {
     }
   }
 
-  // One vendor lists GPUs only among its own devices, together with the baseboard and a switch that are called GPU too: only
-  // those in a slot and with a serial number are taken.
+  // One vendor lists GPUs only among its own devices, together with the baseboard and a switch that are
+  // called GPU too: only those in a slot and with a serial number are taken.
   void take_oem_gpus() {
     if (!report_.gpu_source.empty()) return;
     for (const auto& [uri, body] : all_.bodies) {
@@ -259,8 +272,13 @@ class concluding {
       if (!body.ok() || view["DeviceType"].text() != "GPU") continue;
       const auto serial = identity_text(view["SerialNumber"]);
       if (!serial || !view["Location"].text().value_or("").starts_with("PCI-E Slot")) continue;
-      inspected_part row{"gpu", last_part(uri), view["Name"].text().value_or(""), *serial, decode_status(view).absent(),
-                         as_health(decode_health(decode_status(view), true)), std::nullopt};
+      inspected_part row{"gpu",
+                         last_part(uri),
+                         view["Name"].text().value_or(""),
+                         *serial,
+                         decode_status(view).absent(),
+                         as_health(decode_health(decode_status(view), true)),
+                         std::nullopt};
       report_.processors.push_back(std::move(row));
     }
     if (report_.count("gpu") > 0) report_.gpu_source = "an OEM list";
@@ -273,8 +291,8 @@ class concluding {
       if (fabric == nullptr || !fabric->ok()) continue;
       for (const fetched* one : bodies_of(members_in(all_, fabric->body()["Switches"].link()), "switches")) {
         const part_facts facts = decode_switch_asic(one->body());
-        report_.asics.push_back({"asic", facts.part.id(), facts.part.model(), facts.part.serial(), facts.absent,
-                                 as_health(facts.part.health()), std::nullopt});
+        report_.asics.push_back({"asic", facts.part.id(), facts.part.model(), facts.part.serial(),
+                                 facts.absent, as_health(facts.part.health()), std::nullopt});
         const auto ports = one->body()["Ports"].link();
         if (ports && !members_in(all_, ports).readable) unknown("ports of switch " + facts.part.id());
       }
@@ -319,11 +337,13 @@ class concluding {
   void take_detectors() {
     for (const auto& [uri, body] : all_.bodies) {
       if (!body.ok()) continue;
-      for (const std::string& one : members_in(all_, body.body()["LeakDetectors"].link()).uris) judge(one, "");
+      for (const std::string& one : members_in(all_, body.body()["LeakDetectors"].link()).uris)
+        judge(one, "");
       for (const json_view& group : body.body()["LeakDetectorGroups"].items()) {
         for (const json_view& row : group["Detectors"].items()) {
           const auto source = row["DataSourceUri"].text();
-          const std::string says = "the group says " + row["DetectorState"].text().value_or("nothing") + ", its own body: ";
+          const std::string says =
+              "the group says " + row["DetectorState"].text().value_or("nothing") + ", its own body: ";
           if (source) judge(plain_uri(*source), says);
         }
       }
@@ -336,7 +356,8 @@ class concluding {
       const fetched* const body = find_body(all_, uri);
       const std::string name = body != nullptr && body->ok() ? body->body()["Name"].text().value_or("") : "";
       if (known || lower_case(id + name).find("leak") == std::string::npos) continue;
-      add_detector({name.empty() ? id : name, "unknown", "a bare sensor without a detector that says what it means", false});
+      add_detector({name.empty() ? id : name, "unknown",
+                    "a bare sensor without a detector that says what it means", false});
     }
   }
 
@@ -350,7 +371,8 @@ class concluding {
         take_outlets(body.body());
       }
     }
-    if (report_.cdus + report_.pdus > 0 && report_.systems.empty()) unknown("the equipment's parts behind dead links");
+    if (report_.cdus + report_.pdus > 0 && report_.systems.empty())
+      unknown("the equipment's parts behind dead links");
   }
 
   void take_outlets(json_view pdu) {
@@ -358,7 +380,8 @@ class concluding {
     for (const std::string& uri : list.uris) {
       ++report_.outlets;
       const fetched* const body = find_body(all_, uri);
-      const auto power = body != nullptr && body->ok() ? decode_power_state(body->body()) : journal::POWER_UNKNOWN;
+      const auto power =
+          body != nullptr && body->ok() ? decode_power_state(body->body()) : journal::POWER_UNKNOWN;
       if (power == journal::POWER_ON) ++report_.outlets_on;
       if (power == journal::POWER_UNKNOWN) ++report_.outlets_unknown;
     }
@@ -388,13 +411,16 @@ class concluding {
       }
       const status_words status = decode_status(view);
       const std::string type = view["@odata.type"].text().value_or("");
-      if (type.starts_with("#LeakDetector.") || type.starts_with("#PowerSupply.") || status.absent()) continue;
-      if (status.health == "Critical" || status.health == "Warning") report_.bad.push_back(uri + ": " + status.health);
+      if (type.starts_with("#LeakDetector.") || type.starts_with("#PowerSupply.") || status.absent())
+        continue;
+      if (status.health == "Critical" || status.health == "Warning")
+        report_.bad.push_back(uri + ": " + status.health);
     }
   }
 
   void take_oddities() {
-    for (const std::string& uri : all_.foreign) report_.oddities.push_back("link to another host, not followed: " + uri);
+    for (const std::string& uri : all_.foreign)
+      report_.oddities.push_back("link to another host, not followed: " + uri);
     if (all_.cut_short) report_.oddities.push_back("the walk was cut short at its limit of requests");
     if (all_.cut_short) unknown("the walk was cut short");
     for (const auto& [uri, body] : all_.bodies) {
@@ -408,12 +434,16 @@ class concluding {
       }
       if (!body.body()["error"].missing()) report_.oddities.push_back(uri + " has content and an error");
       const json_view health = body.body()["Status"]["Health"];
-      if (health.is_null() && !decode_status(body.body()).absent()) unknown(uri + " says nothing of its health");
-      const members_seen list = decode_page(body.body()).is_collection ? members_in(all_, uri) : members_seen();
+      if (health.is_null() && !decode_status(body.body()).absent())
+        unknown(uri + " says nothing of its health");
+      const members_seen list =
+          decode_page(body.body()).is_collection ? members_in(all_, uri) : members_seen();
       // What runs on the parts (firmware, reports) is told by other means than its health.
-      const bool parts = uri.find("/UpdateService") == std::string::npos && uri.find("/TelemetryService") == std::string::npos;
+      const bool parts = uri.find("/UpdateService") == std::string::npos &&
+                         uri.find("/TelemetryService") == std::string::npos;
       if (parts) bodies_of(list, last_part(uri));
-      if (list.readable && !list.why.empty() && uri.find('?') == std::string::npos) report_.oddities.push_back(list.why);
+      if (list.readable && !list.why.empty() && uri.find('?') == std::string::npos)
+        report_.oddities.push_back(list.why);
     }
   }
 
@@ -422,15 +452,18 @@ class concluding {
       report_.oddities.push_back(fmt::format("one machine is shown as {} systems; its parts are counted once",
                                              report_.systems.size()));
     }
-    if (empty_processors_ && report_.processors.empty()) unknown("processors are not shown (an empty list says nothing)");
+    if (empty_processors_ && report_.processors.empty())
+      unknown("processors are not shown (an empty list says nothing)");
     for (const inspected_part& one : report_.processors) {
-      if (!one.absent && one.health == inspect_health::unknown) unknown(fmt::format("health of {} {}", one.kind, one.id));
+      if (!one.absent && one.health == inspect_health::unknown)
+        unknown(fmt::format("health of {} {}", one.kind, one.id));
     }
     for (const inspected_system& one : report_.systems) {
       if (one.power != "On") unknown("system " + one.id + " is not on");
     }
-    if (systems_.uris.empty() && chassis_.uris.empty() && report_.pdus + report_.cdus == 0) unknown("nothing was shown");
-    report_.health = !report_.bad.empty()      ? inspect_health::bad
+    if (systems_.uris.empty() && chassis_.uris.empty() && report_.pdus + report_.cdus == 0)
+      unknown("nothing was shown");
+    report_.health = !report_.bad.empty()       ? inspect_health::bad
                      : !report_.unknown.empty() ? inspect_health::unknown
                                                 : inspect_health::good;
   }
@@ -451,6 +484,8 @@ class concluding {
 
 }  // namespace
 
-inspect_report conclude(const crawled& all, const std::string& start) { return concluding(all, start).run(); }
+inspect_report conclude(const crawled& all, const std::string& start) {
+  return concluding(all, start).run();
+}
 
 }  // namespace busbar::devices::redfish

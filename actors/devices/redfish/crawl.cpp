@@ -10,11 +10,31 @@ namespace busbar::devices::redfish {
 namespace {
 
 // Logs, credentials, registries and the like: nothing that inspection judges, and some of it is endless.
-constexpr auto left_out = std::to_array<std::string_view>(
-    {"LogServices", "Registries", "JsonSchemas", "Certificates", "CertificateService", "Accounts", "Roles", "Sessions",
-     "Subscriptions", "Tasks", "Jobs", "SecureBoot", "BootOptions", "PCIeFunctions", "NetworkDeviceFunctions",
-     "MetricDefinitions", "MetricReportDefinitions", "Actions", "ErrorInjection", "KeyService", "Triggers", "VirtualMedia",
-     "SSE", "$metadata", "odata"});
+constexpr auto left_out = std::to_array<std::string_view>({"LogServices",
+                                                           "Registries",
+                                                           "JsonSchemas",
+                                                           "Certificates",
+                                                           "CertificateService",
+                                                           "Accounts",
+                                                           "Roles",
+                                                           "Sessions",
+                                                           "Subscriptions",
+                                                           "Tasks",
+                                                           "Jobs",
+                                                           "SecureBoot",
+                                                           "BootOptions",
+                                                           "PCIeFunctions",
+                                                           "NetworkDeviceFunctions",
+                                                           "MetricDefinitions",
+                                                           "MetricReportDefinitions",
+                                                           "Actions",
+                                                           "ErrorInjection",
+                                                           "KeyService",
+                                                           "Triggers",
+                                                           "VirtualMedia",
+                                                           "SSE",
+                                                           "$metadata",
+                                                           "odata"});
 
 bool is_left_out(const std::string& uri) {
   std::size_t begin = 0;

@@ -26,7 +26,7 @@ struct members_seen {
   bool readable = false;
   std::vector<std::string> uris;
   std::size_t announced = 0;
-  std::string why;                        // it is unreadable or short
+  std::string why;  // it is unreadable or short
 };
 members_seen members_in(const crawled& all, const std::optional<std::string>& uri);
 const fetched* find_body(const crawled& all, const std::optional<std::string>& uri);

@@ -84,15 +84,18 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* use
 std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user) {
   auto& exchange = *static_cast<transfer*>(user);
   const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) exchange.reply.headers.clear();  // the headers before were of an interim answer
+  if (line.starts_with("HTTP/"))
+    exchange.reply.headers.clear();  // the headers before were of an interim answer
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return size * count;
   std::string name(line.substr(0, colon));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())) != 0) value.remove_prefix(1);
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())) != 0) value.remove_suffix(1);
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())) != 0)
+    value.remove_prefix(1);
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())) != 0)
+    value.remove_suffix(1);
   if (exchange.reply.headers.size() < 200) exchange.reply.headers.emplace_back(std::move(name), value);
   return size * count;
 }
@@ -193,13 +196,15 @@ http_outcome outcome_of(transfer& exchange, CURLcode code) {
   if (code == CURLE_OK) {
     outcome.error = transport_error::none;
   } else if (exchange.wrong_pin) {
-    outcome.error = outcome.reply.certificate_sha256.empty() ? transport_error::unreachable : transport_error::pin_mismatch;
+    outcome.error = outcome.reply.certificate_sha256.empty() ? transport_error::unreachable
+                                                             : transport_error::pin_mismatch;
     outcome.detail = "the certificate is not the pinned one";
   } else if (exchange.too_large) {
     outcome.error = transport_error::too_large;
     outcome.detail = "the limit is " + std::to_string(exchange.largest_body) + " bytes";
   } else if (code == CURLE_OPERATION_TIMEDOUT) {
-    // A connection that was never made is an unreachable device; one that was made and is silent is a slow one.
+    // A connection that was never made is an unreachable device; one that was made and is silent is a slow
+    // one.
     curl_off_t connected_us = 0;
     curl_easy_getinfo(exchange.easy, CURLINFO_APPCONNECT_TIME_T, &connected_us);
     if (!exchange.tls) curl_easy_getinfo(exchange.easy, CURLINFO_CONNECT_TIME_T, &connected_us);
@@ -212,7 +217,8 @@ http_outcome outcome_of(transfer& exchange, CURLcode code) {
 
 }  // namespace
 
-// What the thread owns. Shared with the handle, so that a handle given up on the I/O thread itself leaves no dangling loop.
+// What the thread owns. Shared with the handle, so that a handle given up on the I/O thread itself leaves no
+// dangling loop.
 class curl_loop {
  public:
   explicit curl_loop(curl_options options) : options_(options) {
@@ -342,11 +348,11 @@ class curl_loop {
 
   const curl_options options_;
   CURLM* multi_ = nullptr;
-  std::map<CURL*, std::unique_ptr<transfer>> transfers_;                       // I/O thread
-  std::multimap<steady_clock::time_point, std::function<void()>> timers_;      // I/O thread
+  std::map<CURL*, std::unique_ptr<transfer>> transfers_;                   // I/O thread
+  std::multimap<steady_clock::time_point, std::function<void()>> timers_;  // I/O thread
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;                                  // under mutex_
+  std::vector<std::function<void()>> posted_;  // under mutex_
 
  public:
   std::thread thread;
@@ -371,11 +377,17 @@ void curl_transport::send(const std::string& address, http_request request, http
     return loop_->begin(address, std::move(request), std::move(callback));
   }
   auto shared = std::make_shared<http_request>(std::move(request));
-  loop_->post([loop = loop_.get(), address, shared, callback] { loop->begin(address, std::move(*shared), callback); });
+  loop_->post([loop = loop_.get(), address, shared, callback] {
+    loop->begin(address, std::move(*shared), callback);
+  });
 }
 
-void curl_transport::post(std::function<void()> work) { loop_->post(std::move(work)); }
+void curl_transport::post(std::function<void()> work) {
+  loop_->post(std::move(work));
+}
 
-void curl_transport::after(milliseconds delay, std::function<void()> work) { loop_->after(delay, std::move(work)); }
+void curl_transport::after(milliseconds delay, std::function<void()> work) {
+  loop_->after(delay, std::move(work));
+}
 
 }  // namespace busbar::devices::redfish

@@ -20,12 +20,14 @@ status_words decode_status(json_view resource) {
 
 bool is_placeholder(std::string_view text) {
   static constexpr auto fillers = std::to_array<std::string_view>(
-      {"na", "n/a", "none", "null", "nil", "unknown", "default string", "not specified", "not available", "redacted",
-       "to be filled by o.e.m.", "system serial number", "chassis serial number", "cpldserialnumber", "serialnumber",
-       "01234567890123456789ab", "0123456789", "123456789", "999999-b21"});
+      {"na", "n/a", "none", "null", "nil", "unknown", "default string", "not specified", "not available",
+       "redacted", "to be filled by o.e.m.", "system serial number", "chassis serial number",
+       "cpldserialnumber", "serialnumber", "01234567890123456789ab", "0123456789", "123456789",
+       "999999-b21"});
   std::string plain = lower_case(text);
   while (!plain.empty() && (plain.back() == ' ' || plain.back() == '\0')) plain.pop_back();
-  plain.erase(0, plain.find_first_not_of(' ') == std::string::npos ? plain.size() : plain.find_first_not_of(' '));
+  plain.erase(
+      0, plain.find_first_not_of(' ') == std::string::npos ? plain.size() : plain.find_first_not_of(' '));
   if (std::find(fillers.begin(), fillers.end(), plain) != fillers.end()) return true;
   return plain.find_first_not_of("0x-: .") == std::string::npos;  // empty, zeros, dashes
 }
@@ -71,7 +73,8 @@ std::vector<std::string> decode_action_info(json_view info, std::string_view par
 journal::Health decode_health(const status_words& status, bool identified) {
   if (status.absent()) return journal::HEALTH_UNKNOWN;  // nothing is there that could be bad
   if (status.health == "Critical" || status.health == "Warning") return journal::HEALTH_BAD;
-  if (status.health == "OK" && identified && (status.works() || status.state == "Standby")) return journal::HEALTH_GOOD;
+  if (status.health == "OK" && identified && (status.works() || status.state == "Standby"))
+    return journal::HEALTH_GOOD;
   return journal::HEALTH_UNKNOWN;
 }
 
@@ -85,7 +88,8 @@ reading_facts decode_sensor(json_view sensor) {
   const json_view reading = sensor["Reading"];
   const auto value = reading.lenient_number();
   if (!value) {
-    const bool said_something = !reading.missing() && !reading.is_null() && reading.canonical().value_or("x") != "";
+    const bool said_something =
+        !reading.missing() && !reading.is_null() && reading.canonical().value_or("x") != "";
     facts.quality = said_something ? reading_quality::bad_form : reading_quality::no_value;
     if (said_something) facts.raw = reading.raw().substr(0, 60);
     return facts;
@@ -122,8 +126,8 @@ account_facts decode_account(json_view body, std::string uri) {
 
 boot_facts decode_boot(json_view body) {
   const json_view boot = body["Boot"];
-  return {boot["BootSourceOverrideEnabled"].text().value_or(""), boot["BootSourceOverrideTarget"].text().value_or(""),
-          boot["HttpBootUri"].text().value_or("")};
+  return {boot["BootSourceOverrideEnabled"].text().value_or(""),
+          boot["BootSourceOverrideTarget"].text().value_or(""), boot["HttpBootUri"].text().value_or("")};
 }
 
 task_facts decode_task(json_view body, int http) {
@@ -154,7 +158,9 @@ namespace {
 
 // The name as a whole word: FW_CPLD_1 is not named by FW_CPLD_10.
 bool names(const std::string& text, std::string_view component) {
-  const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; };
+  const auto part_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  };
   for (auto at = text.find(component); at != std::string::npos; at = text.find(component, at + 1)) {
     const auto end = at + component.size();
     const bool starts = at == 0 || !part_of_name(text[at - 1]);

@@ -1,5 +1,5 @@
-// From bodies to facts: pure functions that never throw and never turn what is missing, null, of a wrong type or of an unknown
-// word into a value, into zero, healthy or dry.
+// From bodies to facts: pure functions that never throw and never turn what is missing, null, of a wrong type
+// or of an unknown word into a value, into zero, healthy or dry.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace busbar::devices::redfish {
 
-// --- common -------------------------------------------------------------------------------------------------------------
+// --- common
+// -------------------------------------------------------------------------------------------------------------
 // Status of a resource. Words are kept as they came.
 struct status_words {
   std::string state;
@@ -31,7 +32,8 @@ bool is_placeholder(std::string_view text);
 std::optional<std::string> identity_text(json_view value);
 
 journal::PowerState decode_power_state(json_view resource);
-// The action's target, and what it takes (inline AllowableValues; the ActionInfo's URI where values stand there).
+// The action's target, and what it takes (inline AllowableValues; the ActionInfo's URI where values stand
+// there).
 struct action_facts {
   std::optional<std::string> target;
   std::vector<std::string> values;
@@ -43,7 +45,8 @@ std::vector<std::string> decode_action_info(json_view info, std::string_view par
 // OK with an identity is good; Warning and Critical are bad; all else is unknown.
 journal::Health decode_health(const status_words& status, bool identified);
 
-// --- sensors ------------------------------------------------------------------------------------------------------------
+// --- sensors
+// ------------------------------------------------------------------------------------------------------------
 // A reading counts only while its sensor is Enabled (or says nothing of its state).
 enum class reading_quality { good, no_value, bad_form, not_enabled };
 struct reading_facts {
@@ -51,7 +54,7 @@ struct reading_facts {
   std::optional<double> value;
   std::string unit;
   std::string type;
-  std::string raw;                       // what stood there, when it was no number
+  std::string raw;  // what stood there, when it was no number
   std::optional<double> lower_critical;
   std::optional<double> upper_critical;
 };
@@ -59,19 +62,22 @@ reading_facts decode_sensor(json_view sensor);
 // {"Reading": 12.3} or a bare number; the connector's Status decides whether it counts.
 std::optional<double> decode_excerpt(json_view value);
 
-// --- leak detectors -----------------------------------------------------------------------------------------------------
+// --- leak detectors
+// -----------------------------------------------------------------------------------------------------
 enum class raw_leak { not_offered, unreadable, dry, wet };
 raw_leak decode_raw_leak(json_view sensor);
 // The truth table: one place, tested row by row.
 detector_facts judge_detector(json_view detector, raw_leak raw);
-// "Chassis_0_LeakDetector_1_ColdPlate" -> "1_ColdPlate"; "r01_rope" of group r01 -> "rope"; others as they are.
+// "Chassis_0_LeakDetector_1_ColdPlate" -> "1_ColdPlate"; "r01_rope" of group r01 -> "rope"; others as they
+// are.
 std::string short_detector_name(std::string_view id, std::string_view owner);
 
-// --- parts --------------------------------------------------------------------------------------------------------------
+// --- parts
+// --------------------------------------------------------------------------------------------------------------
 struct part_facts {
   journal::Part part;
-  bool absent = false;                   // an empty socket or bay
-  std::string serial_key;                // what the part is counted by
+  bool absent = false;     // an empty socket or bay
+  std::string serial_key;  // what the part is counted by
 };
 // nullopt: not a part of a kind that is counted (or not known to be one).
 std::optional<part_facts> decode_processor(json_view body);
@@ -83,12 +89,14 @@ part_facts decode_supply(json_view body);
 std::optional<double> decode_supply_watts(json_view body);
 std::optional<std::uint32_t> decode_port_gbps(json_view port);
 
-// --- the rest -----------------------------------------------------------------------------------------------------------
+// --- the rest
+// -----------------------------------------------------------------------------------------------------------
 std::optional<long long> decode_slot_ordinal(json_view chassis);
 account_facts decode_account(json_view body, std::string uri);
 boot_facts decode_boot(json_view body);
 task_facts decode_task(json_view body, int http);
-// Whether a task is an update of this component, by its payload or its messages; and when it began, as text that sorts.
+// Whether a task is an update of this component, by its payload or its messages; and when it began, as text
+// that sorts.
 bool task_is_for(json_view body, std::string_view component);
 // LinkStatus: true up, false not up, nullopt unknown.
 std::optional<bool> decode_link_up(json_view port);

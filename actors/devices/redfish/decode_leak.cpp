@@ -2,17 +2,16 @@
 //
 //   state of the detector   what it says        raw value       verdict
 //   Absent, Disabled, ...   anything            anything        UNKNOWN
-//   working                 anything            wet             LEAK      (wetness is believed whoever shows it)
-//   working                 OK                  dry             DRY
-//   working                 OK                  not offered     DRY       (switch trays have no raw value)
-//   working                 OK                  unreadable      UNKNOWN
-//   working                 Critical            dry             UNKNOWN   (it contradicts itself: sensor fault)
-//   working                 Critical            none, unread    LEAK
-//   working                 Warning, no word    not wet         UNKNOWN
-//   working                 another word        not dry         LEAK if its Health is Critical, else UNKNOWN
+//   working                 anything            wet             LEAK      (wetness is believed whoever shows
+//   it) working                 OK                  dry             DRY working                 OK not
+//   offered     DRY       (switch trays have no raw value) working                 OK unreadable      UNKNOWN
+//   working                 Critical            dry             UNKNOWN   (it contradicts itself: sensor
+//   fault) working                 Critical            none, unread    LEAK working                 Warning,
+//   no word    not wet         UNKNOWN working                 another word        not dry         LEAK if
+//   its Health is Critical, else UNKNOWN
 //
-// working: State Enabled, or Degraded (a detector that reports wet may call itself so). An unreadable body is UNKNOWN before it
-// comes here, and an empty list of detectors gives no row at all: neither is dry.
+// working: State Enabled, or Degraded (a detector that reports wet may call itself so). An unreadable body is
+// UNKNOWN before it comes here, and an empty list of detectors gives no row at all: neither is dry.
 #include "actors/devices/redfish/decode.hpp"
 
 namespace busbar::devices::redfish {
@@ -61,7 +60,8 @@ detector_facts judge_detector(json_view detector, raw_leak raw) {
   facts.verdict = verdict_of(word, status, raw);
   facts.detail = "DetectorState " + (word.empty() ? "not given" : word) + ", State " +
                  (status.state.empty() ? "not given" : status.state) + ", Health " +
-                 (status.health.empty() ? "not given" : status.health) + ", raw value " + std::string(name_of(raw));
+                 (status.health.empty() ? "not given" : status.health) + ", raw value " +
+                 std::string(name_of(raw));
   if (facts.verdict == journal::Detector::UNKNOWN && word == "Critical" && raw == raw_leak::dry) {
     facts.detail += ": it contradicts itself (sensor fault)";
   }
@@ -73,7 +73,8 @@ std::string short_detector_name(std::string_view id, std::string_view owner) {
   const std::string longer = std::string(owner) + "_LeakDetector_";
   if (id.starts_with(longer) && id.size() > longer.size()) return std::string(id.substr(longer.size()));
   const std::string group = std::string(owner) + "_";
-  if (!owner.empty() && id.starts_with(group) && id.size() > group.size()) return std::string(id.substr(group.size()));
+  if (!owner.empty() && id.starts_with(group) && id.size() > group.size())
+    return std::string(id.substr(group.size()));
   return std::string(id);
 }
 

@@ -1,4 +1,5 @@
-// Parts out of their bodies. A part is counted by its serial number; where it has none, by its kind and the id its body gives.
+// Parts out of their bodies. A part is counted by its serial number; where it has none, by its kind and the
+// id its body gives.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -23,8 +24,9 @@ part_facts common(json_view body, std::string kind) {
   facts.absent = status.absent();
   const bool identified = !facts.part.model().empty() || !facts.part.serial().empty();
   facts.part.set_health(decode_health(status, identified));
-  facts.serial_key = facts.part.kind() + '/' +
-                     (facts.part.serial().empty() ? "id/" + facts.part.id() : "serial/" + facts.part.serial());
+  facts.serial_key =
+      facts.part.kind() + '/' +
+      (facts.part.serial().empty() ? "id/" + facts.part.id() : "serial/" + facts.part.serial());
   return facts;
 }
 
@@ -51,12 +53,14 @@ std::optional<part_facts> decode_processor(json_view body) {
   if (type == "FPGA") kind = "fpga";
   if (kind.empty()) return std::nullopt;
   part_facts facts = common(body, kind);
-  if (facts.part.model().empty() && kind == "cpu") facts.part.set_model(identity_text(body["Version"]).value_or(""));
+  if (facts.part.model().empty() && kind == "cpu")
+    facts.part.set_model(identity_text(body["Version"]).value_or(""));
   facts.part.set_cores(whole(body["TotalCores"].number()));
   double mib = body["MemorySummary"]["TotalMemorySizeMiB"].number().value_or(0);
   if (mib <= 0) {
     for (const json_view& memory : body["ProcessorMemory"].items()) {
-      if (memory["IntegratedMemory"].boolean().value_or(true)) mib += memory["CapacityMiB"].number().value_or(0);
+      if (memory["IntegratedMemory"].boolean().value_or(true))
+        mib += memory["CapacityMiB"].number().value_or(0);
     }
   }
   facts.part.set_memory_gib(whole(mib / 1024));
@@ -85,7 +89,9 @@ part_facts decode_adapter(json_view body) {
   return facts;
 }
 
-part_facts decode_switch_asic(json_view body) { return common(body, "asic"); }
+part_facts decode_switch_asic(json_view body) {
+  return common(body, "asic");
+}
 
 part_facts decode_supply(json_view body) {
   part_facts facts = common(body, "psu");

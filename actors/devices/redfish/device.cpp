@@ -11,8 +11,8 @@ namespace busbar::devices::redfish {
 using core::fault;
 using core::make_fault;
 
-device::device(std::string address, std::shared_ptr<http_transport> transport, std::shared_ptr<scheduler> loop,
-               device_options options)
+device::device(std::string address, std::shared_ptr<http_transport> transport,
+               std::shared_ptr<scheduler> loop, device_options options)
     : address_(std::move(address)),
       transport_(std::move(transport)),
       loop_(std::move(loop)),
@@ -20,7 +20,8 @@ device::device(std::string address, std::shared_ptr<http_transport> transport, s
       concurrency_(options.in_flight_limit) {}
 
 device::~device() {
-  // Reached only when nothing waits for an answer, or when the loop is gone and close() never ran: answer what is left.
+  // Reached only when nothing waits for an answer, or when the loop is gone and close() never ran: answer
+  // what is left.
   for (auto& [id, item] : in_flight_) {
     if (item->reply) item->reply(response{closed_fault(), 0, {}, {}});
   }
@@ -31,8 +32,8 @@ device::~device() {
   }
 }
 
-// Answers are given from one place, never from inside submit or send: a long procedure over a transport that answers inline
-// would otherwise nest as deep as it is long.
+// Answers are given from one place, never from inside submit or send: a long procedure over a transport that
+// answers inline would otherwise nest as deep as it is long.
 void device::run(std::function<void()> work) {
   ready_.push_back(std::move(work));
   if (draining_) return;
@@ -55,9 +56,10 @@ void device::submit(request wanted, std::function<void(response)> reply) {
     if (closed_) return give(item, response{closed_fault(), 0, {}, {}});
     if (item->wanted.uri.empty() || item->wanted.uri.front() != '/' || item->wanted.uri.starts_with("//")) {
       // A link to another host is never followed with this device's session.
-      return give(item, response{make_fault(fault::BMC_BAD_DATA, fmt::format("{} names {:?}, which is no path on itself; "
-                                                                             "not followed",
-                                                                             address_, item->wanted.uri)),
+      return give(item, response{make_fault(fault::BMC_BAD_DATA,
+                                            fmt::format("{} names {:?}, which is no path on itself; "
+                                                        "not followed",
+                                                        address_, item->wanted.uri)),
                                  0,
                                  {},
                                  {}});
@@ -157,9 +159,9 @@ void device::completed(std::uint64_t id, http_outcome outcome) {
 
 bool device::try_again(const std::shared_ptr<entry>& item, const http_outcome& outcome) {
   const bool may_pass = outcome.error == transport_error::timeout || outcome.error == transport_error::none;
-  const bool lasting = outcome.error == transport_error::none &&
-                       (outcome.reply.status == 501 || outcome.reply.status == 505 ||
-                        has_message(outcome.reply.body, "SessionLimitExceeded"));
+  const bool lasting =
+      outcome.error == transport_error::none && (outcome.reply.status == 501 || outcome.reply.status == 505 ||
+                                                 has_message(outcome.reply.body, "SessionLimitExceeded"));
   if (closed_ || !may_pass || lasting) return false;
   if (item->wanted.method != http_method::get || item->attempts >= options_.read_attempts) return false;
   queues_[static_cast<std::size_t>(item->wanted.urgency)].push_front(item);
@@ -250,25 +252,28 @@ void device::close() {
 }
 
 absl::Status device::closed_fault() const {
-  return make_fault(fault::BMC_UNREACHABLE, fmt::format("the driver of {} was closed before an answer came", address_));
+  return make_fault(fault::BMC_UNREACHABLE,
+                    fmt::format("the driver of {} was closed before an answer came", address_));
 }
 
 absl::Status device::fault_for(const request& wanted, const http_outcome& outcome) const {
   const std::string what = fmt::format("{} {} on {}", name_of(wanted.method), wanted.uri, address_);
   switch (outcome.error) {
     case transport_error::timeout:
-      return make_fault(fault::BMC_SLOW, fmt::format("{}: no answer within {} ms ({}); wait, or reset the BMC", what,
-                                                     (wanted.timeout.count() > 0 ? wanted.timeout
-                                                                                 : options_.request_timeout)
-                                                         .count(),
-                                                     outcome.detail));
+      return make_fault(
+          fault::BMC_SLOW,
+          fmt::format("{}: no answer within {} ms ({}); wait, or reset the BMC", what,
+                      (wanted.timeout.count() > 0 ? wanted.timeout : options_.request_timeout).count(),
+                      outcome.detail));
     case transport_error::pin_mismatch:
-      return make_fault(fault::CERTIFICATE_CHANGED,
-                        fmt::format("{}: pinned certificate {}, seen {}; nothing was sent; trust the new one if the change "
-                                    "is legitimate",
-                                    what, pin_, outcome.reply.certificate_sha256));
+      return make_fault(
+          fault::CERTIFICATE_CHANGED,
+          fmt::format("{}: pinned certificate {}, seen {}; nothing was sent; trust the new one if the change "
+                      "is legitimate",
+                      what, pin_, outcome.reply.certificate_sha256));
     case transport_error::too_large:
-      return make_fault(fault::BMC_BAD_DATA, fmt::format("{}: the answer is too large ({})", what, outcome.detail));
+      return make_fault(fault::BMC_BAD_DATA,
+                        fmt::format("{}: the answer is too large ({})", what, outcome.detail));
     case transport_error::none:
     case transport_error::unreachable:
       break;

@@ -1,9 +1,10 @@
 // One Redfish service: its queue, its budget and its one session. Lives on the I/O thread alone.
 //
-// At most two requests are in flight, safety before command before telemetry. After 5xx or a time-out the device is left alone
-// for a while and served one request at a time until it has answered well again; reads are tried again, acts never are. A 401
-// leads to one new login, then to a fault; wrong logins are counted and stop before any lock-out. The session token is kept
-// here and shown nowhere. Every submitted request is answered exactly once; close() answers all that is left.
+// At most two requests are in flight, safety before command before telemetry. After 5xx or a time-out the
+// device is left alone for a while and served one request at a time until it has answered well again; reads
+// are tried again, acts never are. A 401 leads to one new login, then to a fault; wrong logins are counted
+// and stop before any lock-out. The session token is kept here and shown nowhere. Every submitted request is
+// answered exactly once; close() answers all that is left.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -32,12 +33,12 @@ enum class priority { safety, command, telemetry };
 
 struct device_options {
   milliseconds request_timeout{10'000};
-  milliseconds upload_timeout{600'000};   // a firmware image
+  milliseconds upload_timeout{600'000};  // a firmware image
   int in_flight_limit = 2;
-  int read_attempts = 3;                  // of one GET, the first included
-  milliseconds back_off_first{250};       // doubled up to back_off_last
+  int read_attempts = 3;             // of one GET, the first included
+  milliseconds back_off_first{250};  // doubled up to back_off_last
   milliseconds back_off_last{4'000};
-  int good_answers_to_recover = 4;        // until two requests are in flight again
+  int good_answers_to_recover = 4;  // until two requests are in flight again
   int wrong_logins_limit = 3;
 };
 
@@ -48,13 +49,14 @@ struct request {
   std::string body;
   std::vector<http_part> parts;
   std::string if_match;
-  bool with_session = true;               // false: sent without token, and passes while a login is under way
-  bool retry_login = true;                // false: a 401 is the answer
-  std::string session_token;              // used in place of the current one (deletion of the old session)
-  milliseconds timeout{0};                // 0: the device's own
+  bool with_session = true;   // false: sent without token, and passes while a login is under way
+  bool retry_login = true;    // false: a 401 is the answer
+  std::string session_token;  // used in place of the current one (deletion of the old session)
+  milliseconds timeout{0};    // 0: the device's own
 };
 
-// status is not OK when no HTTP answer came (it carries the fault); else http is the answer's code, whatever that is.
+// status is not OK when no HTTP answer came (it carries the fault); else http is the answer's code, whatever
+// that is.
 struct response {
   absl::Status status;
   int http = 0;
@@ -66,7 +68,7 @@ struct response {
 
 struct device_figures {
   std::uint64_t sent = 0;
-  std::uint64_t failed = 0;               // no answer, or 5xx
+  std::uint64_t failed = 0;  // no answer, or 5xx
   int in_flight_peak = 0;
 };
 
@@ -98,7 +100,10 @@ class device : public std::enable_shared_from_this<device> {
   void log_in(credentials login, std::function<void(absl::StatusOr<session_facts>)> reply);
   callback_of<absl::StatusOr<session_facts>> log_in(credentials login);
   // The device has ended its sessions (manager reset): the next request logs in anew.
-  void session_is_gone() { token_.clear(); session_uri_.clear(); }
+  void session_is_gone() {
+    token_.clear();
+    session_uri_.clear();
+  }
   void password_changed(const credentials& account);
   const std::string& session_user() const { return login_.user; }
   const std::string& session_uri() const { return session_uri_; }
@@ -114,7 +119,7 @@ class device : public std::enable_shared_from_this<device> {
     request wanted;
     std::function<void(response)> reply;
     int attempts = 0;
-    bool logged_in_for = false;           // a 401 of this request has led to a login already
+    bool logged_in_for = false;  // a 401 of this request has led to a login already
   };
 
   void run(std::function<void()> work);
@@ -141,14 +146,14 @@ class device : public std::enable_shared_from_this<device> {
   const device_options options_;
   device_figures figures_;
 
-  std::array<std::deque<std::shared_ptr<entry>>, 3> queues_;   // by priority
+  std::array<std::deque<std::shared_ptr<entry>>, 3> queues_;  // by priority
   std::map<std::uint64_t, std::shared_ptr<entry>> in_flight_;
   std::uint64_t next_id_ = 1;
   int concurrency_;
   int good_answers_ = 0;
   milliseconds delay_{0};
   bool paused_ = false;
-  int silent_ = 0;                        // time-outs in a row
+  int silent_ = 0;  // time-outs in a row
   bool closed_ = false;
   bool expands_ = false;
 
@@ -156,18 +161,18 @@ class device : public std::enable_shared_from_this<device> {
   bool draining_ = false;
 
   std::string pin_;
-  credentials login_;                     // of the session
+  credentials login_;  // of the session
   std::string token_;
   std::string session_uri_;
   std::string account_to_change_;
   bool logging_in_ = false;
-  std::map<std::string, int> wrong_logins_;   // by user
+  std::map<std::string, int> wrong_logins_;  // by user
   std::function<void(session_facts)> listener_;
 };
 
 // What a body says about an error: message ids and texts of @Message.ExtendedInfo, without registry prefixes.
 struct extended_message {
-  std::string id;                         // ResourceAlreadyExists
+  std::string id;  // ResourceAlreadyExists
   std::string text;
   std::vector<std::string> arguments;
 };

@@ -1,5 +1,6 @@
-// The procedures of the Redfish driver: coroutines on the I/O thread, one file a subject. They follow the links of the service
-// root and remember where things stand; what they remember is dropped when a link turns out dead.
+// The procedures of the Redfish driver: coroutines on the I/O thread, one file a subject. They follow the
+// links of the service root and remember where things stand; what they remember is dropped when a link turns
+// out dead.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -19,18 +20,18 @@ namespace busbar::devices::redfish {
 
 // Where power of this member is read and commanded.
 struct power_place {
-  std::string uri;                       // System, or the shelf's Chassis
-  std::string target;                    // of the reset action; empty: none offered
+  std::string uri;     // System, or the shelf's Chassis
+  std::string target;  // of the reset action; empty: none offered
   std::vector<std::string> offered;
-  std::string settings;                  // where boot-once is written; the resource itself without a Settings object
+  std::string settings;  // where boot-once is written; the resource itself without a Settings object
   std::string bios;
   std::vector<std::string> managers;
 };
 
 struct detector_place {
   std::string uri;
-  std::string name;                      // short
-  std::string sensor;                    // of the raw value; empty: none offered
+  std::string name;    // short
+  std::string sensor;  // of the raw value; empty: none offered
 };
 
 struct driver {
@@ -39,7 +40,7 @@ struct driver {
   std::optional<json_document> root;
   std::optional<power_place> power;
   std::optional<std::vector<detector_place>> detectors;
-  bool detectors_sure = false;           // false: found while a part of the tree was silent; looked for again
+  bool detectors_sure = false;  // false: found while a part of the tree was silent; looked for again
 
   void forget_places() {
     root.reset();
@@ -97,7 +98,7 @@ struct processors_read {
   std::vector<fetched> bodies;
   bool complete = true;
   std::string incomplete_why;
-  absl::Status failed;                   // of the device itself
+  absl::Status failed;  // of the device itself
 };
 task<processors_read> read_processors(driver_ptr d, priority urgency);
 

@@ -22,11 +22,12 @@ task<absl::Status> read_root(driver_ptr d) {
   auto document = json_document::parse(answer.body);
   if (!document || !document->root().is_object()) {
     co_return make_fault(fault::BMC_BAD_DATA,
-                         fmt::format("the service root of {} is no JSON object ({} bytes)", d->device->address(),
-                                     answer.body.size()));
+                         fmt::format("the service root of {} is no JSON object ({} bytes)",
+                                     d->device->address(), answer.body.size()));
   }
   const json_view expand = document->root()["ProtocolFeaturesSupported"]["ExpandQuery"];
-  d->device->set_expands(expand["NoLinks"].boolean().value_or(false) && expand["Levels"].boolean().value_or(false));
+  d->device->set_expands(expand["NoLinks"].boolean().value_or(false) &&
+                         expand["Levels"].boolean().value_or(false));
   d->root = *document;
   co_return absl::OkStatus();
 }
@@ -144,7 +145,8 @@ task<absl::StatusOr<identity_facts>> identify(driver_ptr d) {
   const fetched* manager = nullptr;
   for (const fetched& one : managers.bodies) {
     if (!one.ok()) continue;
-    const bool named = std::find(place->managers.begin(), place->managers.end(), one.uri) != place->managers.end();
+    const bool named =
+        std::find(place->managers.begin(), place->managers.end(), one.uri) != place->managers.end();
     if (manager == nullptr || named) manager = &one;
     if (named) break;
   }
@@ -166,7 +168,8 @@ task<absl::StatusOr<std::string>> accounts_uri(driver_ptr d) {
   if (!body.ok()) co_return body.status;
   const auto uri = body.body()["Accounts"].link();
   if (!uri) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} links no Accounts", *service, d->device->address()));
+    co_return make_fault(fault::BMC_BAD_DATA,
+                         fmt::format("{} on {} links no Accounts", *service, d->device->address()));
   }
   co_return *uri;
 }
@@ -186,8 +189,8 @@ task<absl::StatusOr<std::vector<account_facts>>> list_accounts(driver_ptr d) {
     accounts.push_back(decode_account(body.body(), body.uri));
   }
   if (!list.complete) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("the account list of {} is incomplete: {}", d->device->address(),
-                                                          list.incomplete_why));
+    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("the account list of {} is incomplete: {}",
+                                                          d->device->address(), list.incomplete_why));
   }
   co_return accounts;
 }
@@ -223,8 +226,9 @@ task<absl::Status> set_password(driver_ptr d, credentials account) {
     }
   }
   if (uri.empty()) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} has no account {} whose password could be changed",
-                                                          d->device->address(), account.user));
+    co_return make_fault(fault::BMC_BAD_DATA,
+                         fmt::format("{} has no account {} whose password could be changed",
+                                     d->device->address(), account.user));
   }
   const std::string body = json_object({{"Password", json_quote(account.password)}});
   const absl::Status changed = co_await patch(d->device, uri, body, priority::command);

@@ -1,4 +1,5 @@
-// The CDU, read for one rack: its connector, its group of detectors, and how the unit itself does. Never commands.
+// The CDU, read for one rack: its connector, its group of detectors, and how the unit itself does. Never
+// commands.
 #include <fmt/format.h>
 
 #include "actors/core/errors.hpp"
@@ -26,12 +27,14 @@ task<absl::StatusOr<fetched>> find_unit(driver_ptr d) {
   const fetched body = co_await fetch(d->device, *equipment, priority::safety);
   if (!body.ok()) co_return body.status;
   const auto uri = body.body()["CDUs"].link();
-  if (!uri) co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} links no CDUs", *equipment, d->device->address()));
+  if (!uri)
+    co_return make_fault(fault::BMC_BAD_DATA,
+                         fmt::format("{} on {} links no CDUs", *equipment, d->device->address()));
   const listing list = co_await fetch_list(d->device, *uri, priority::safety);
   if (!list.ok()) co_return list.status;
   if (list.members.size() != 1) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} lists {} cooling units; one is expected", *uri,
-                                                          d->device->address(), list.members.size()));
+    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} lists {} cooling units; one is expected",
+                                                          *uri, d->device->address(), list.members.size()));
   }
   fetched unit = co_await fetch(d->device, list.members.front(), priority::safety);
   if (!unit.ok()) co_return unit.status;
@@ -48,7 +51,8 @@ std::vector<std::string> of_rack(const listing& list, const std::string& rack) {
   return uris;
 }
 
-task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> facts, fetched unit, std::string rack) {
+task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> facts, fetched unit,
+                                  std::string rack) {
   const auto detection_uri = unit.body()["LeakDetection"].link();
   if (!detection_uri) co_return absl::OkStatus();
   const fetched detection = co_await fetch(d->device, *detection_uri, priority::safety);

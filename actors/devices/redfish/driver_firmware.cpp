@@ -30,8 +30,8 @@ task<update_place> find_update(driver_ptr d) {
   place.inventory = service.body()["FirmwareInventory"].link().value_or("");
   place.push = service.body()["MultipartHttpPushUri"].text().value_or("");
   if (place.inventory.empty()) {
-    place.status = make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} links no FirmwareInventory", *uri,
-                                                               d->device->address()));
+    place.status = make_fault(fault::BMC_BAD_DATA,
+                              fmt::format("{} on {} links no FirmwareInventory", *uri, d->device->address()));
   }
   co_return place;
 }
@@ -71,7 +71,8 @@ task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string compon
   if (!place.status.ok()) co_return place.status;
   if (place.push.empty()) {
     co_return make_fault(fault::FIRMWARE_REFUSED,
-                         fmt::format("{} offers no MultipartHttpPushUri; {} cannot be pushed", d->device->address(), component));
+                         fmt::format("{} offers no MultipartHttpPushUri; {} cannot be pushed",
+                                     d->device->address(), component));
   }
   const listing list = co_await fetch_list(d->device, place.inventory, priority::command);
   if (!list.ok()) co_return list.status;
@@ -81,7 +82,8 @@ task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string compon
   }
   if (target.empty()) {
     co_return make_fault(fault::FIRMWARE_REFUSED,
-                         fmt::format("{} lists no firmware component {}; check the baseline", d->device->address(), component));
+                         fmt::format("{} lists no firmware component {}; check the baseline",
+                                     d->device->address(), component));
   }
   request push;
   push.method = http_method::post;
@@ -102,8 +104,9 @@ task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string compon
   if (!answer.good()) {
     const absl::Status status = fault_of_answer(*d->device, push, answer);
     if (!answer.status.ok() || answer.http == 401 || answer.http == 403) co_return status;
-    co_return make_fault(fault::FIRMWARE_REFUSED, fmt::format("{} refused the image for {}: {}", d->device->address(), component,
-                                                              status.ToString()));
+    co_return make_fault(
+        fault::FIRMWARE_REFUSED,
+        fmt::format("{} refused the image for {}: {}", d->device->address(), component, status.ToString()));
   }
   const auto document = json_document::parse(answer.body);
   const auto location = header_of(answer.headers, "location");
@@ -136,8 +139,8 @@ task<absl::StatusOr<std::string>> find_update(driver_ptr d, std::string componen
     newest_start = start;
   }
   if (newest.empty() && !list.complete) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("the task list of {} is incomplete: {}", d->device->address(),
-                                                          list.incomplete_why));
+    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("the task list of {} is incomplete: {}",
+                                                          d->device->address(), list.incomplete_why));
   }
   co_return newest;
 }

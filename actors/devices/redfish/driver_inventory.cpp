@@ -1,5 +1,5 @@
-// What is in a tray or a shelf. A body that a list names and the device does not show makes the set incomplete; it never ends
-// the reading of the rest. Parts that appear in two systems are counted once.
+// What is in a tray or a shelf. A body that a list names and the device does not show makes the set
+// incomplete; it never ends the reading of the rest. Parts that appear in two systems are counted once.
 #include <fmt/format.h>
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 struct collecting {
   inventory_facts facts;
   std::set<std::string> keys;
-  absl::Status failed;                   // the device itself gave up
+  absl::Status failed;  // the device itself gave up
 
   void incomplete(std::string why) {
     facts.complete = false;
@@ -31,7 +31,8 @@ struct collecting {
   }
   bool usable(const listing& list) {
     if (list.device_failed()) failed = list.status;
-    if (!list.complete) incomplete(list.incomplete_why.empty() ? std::string(list.status.message()) : list.incomplete_why);
+    if (!list.complete)
+      incomplete(list.incomplete_why.empty() ? std::string(list.status.message()) : list.incomplete_why);
     return !list.members.empty();
   }
 };
@@ -68,7 +69,8 @@ task<bool> take_drives(driver_ptr d, collecting_ptr into, std::optional<std::str
 }
 
 task<bool> take_system(driver_ptr d, collecting_ptr into, fetched system) {
-  const std::vector<fetched> processors = co_await members_behind(d, into, system.body()["Processors"].link());
+  const std::vector<fetched> processors =
+      co_await members_behind(d, into, system.body()["Processors"].link());
   for (const fetched& one : processors) {
     if (!into->usable(one)) continue;
     auto part = decode_processor(one.body());
@@ -108,7 +110,8 @@ task<bool> take_supplies(driver_ptr d, collecting_ptr into, fetched chassis) {
   // A shelf may show itself twice, once with a dead link: the other one tells.
   if (subsystem.device_failed()) into->failed = subsystem.status;
   if (!subsystem.ok()) co_return false;
-  const std::vector<fetched> supplies = co_await members_behind(d, into, subsystem.body()["PowerSupplies"].link());
+  const std::vector<fetched> supplies =
+      co_await members_behind(d, into, subsystem.body()["PowerSupplies"].link());
   for (const fetched& one : supplies) {
     if (into->usable(one)) into->take(decode_supply(one.body()));
   }
@@ -156,7 +159,8 @@ task<bool> take_shelf(driver_ptr d, collecting_ptr into) {
     const bool taken = co_await take_supplies(d, into, one);
     shown = shown || taken;
   }
-  if (!shown) into->incomplete(fmt::format("no chassis of {} shows its power supplies", d->device->address()));
+  if (!shown)
+    into->incomplete(fmt::format("no chassis of {} shows its power supplies", d->device->address()));
   co_return true;
 }
 

@@ -1,4 +1,5 @@
-// Leak detectors of a tray: found once by walking every chassis, then read with their raw values before anything else.
+// Leak detectors of a tray: found once by walking every chassis, then read with their raw values before
+// anything else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace {
 
 struct found_detectors {
   std::vector<detector_place> places;
-  absl::Status failed;                   // of the device: nothing is known
-  bool sure = true;                      // false: a part of the tree did not answer; look again next time
+  absl::Status failed;  // of the device: nothing is known
+  bool sure = true;     // false: a part of the tree did not answer; look again next time
 };
 
 void note(found_detectors& found, const fetched& body) {
@@ -89,7 +90,8 @@ int weight(journal::Detector::Verdict verdict) {
 
 // Two detectors of one short name are one row to the rack: the worse of them.
 void add_row(std::vector<detector_facts>& rows, detector_facts row) {
-  const auto same = std::find_if(rows.begin(), rows.end(), [&row](const detector_facts& one) { return one.name == row.name; });
+  const auto same = std::find_if(rows.begin(), rows.end(),
+                                 [&row](const detector_facts& one) { return one.name == row.name; });
   if (same == rows.end()) {
     rows.push_back(std::move(row));
   } else if (weight(row.verdict) > weight(same->verdict)) {

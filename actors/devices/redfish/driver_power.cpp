@@ -21,8 +21,8 @@ std::vector<std::string> links_in(json_view list) {
   return uris;
 }
 
-// The resource that can be reset: a tray shows the host and its baseboard as two systems, only the host takes a reset; a shelf
-// shows itself as two chassis.
+// The resource that can be reset: a tray shows the host and its baseboard as two systems, only the host takes
+// a reset; a shelf shows itself as two chassis.
 const fetched* choose(MemberKind kind, const std::vector<fetched>& bodies) {
   const bool shelf = kind == journal::POWER_SHELF;
   const fetched* best = nullptr;
@@ -30,7 +30,8 @@ const fetched* choose(MemberKind kind, const std::vector<fetched>& bodies) {
   for (const fetched& one : bodies) {
     if (!one.ok()) continue;
     int points = 0;
-    if (decode_action(one.body(), shelf ? "Chassis.Reset" : "ComputerSystem.Reset", "ResetType").target) points += 2;
+    if (decode_action(one.body(), shelf ? "Chassis.Reset" : "ComputerSystem.Reset", "ResetType").target)
+      points += 2;
     if (shelf && one.body()["ChassisType"].text() == "Shelf") points += 4;
     if (points > best_points) {
       best = &one;
@@ -52,11 +53,12 @@ task<absl::StatusOr<power_place>> find_power(driver_ptr d, priority urgency) {
     for (const fetched& one : all.bodies) {
       if (!one.ok()) co_return one.status;
     }
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} lists nothing that has power", all.list.uri,
-                                                          d->device->address()));
+    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} lists nothing that has power",
+                                                          all.list.uri, d->device->address()));
   }
   const json_view body = chosen->body();
-  const action_facts action = decode_action(body, shelf ? "Chassis.Reset" : "ComputerSystem.Reset", "ResetType");
+  const action_facts action =
+      decode_action(body, shelf ? "Chassis.Reset" : "ComputerSystem.Reset", "ResetType");
   power_place place;
   place.uri = chosen->uri;
   place.target = action.target.value_or("");
@@ -134,8 +136,9 @@ task<absl::Status> reset(driver_ptr d, reset_type type) {
   // A refusal because it is so already is success, if the state read says so.
   const absl::StatusOr<power_facts> seen = co_await read_power(d);
   if (seen.ok() && is_already(type, seen->state)) co_return absl::OkStatus();
-  co_return make_fault(fault::POWER_RESET_NOT_OFFERED,
-                       fmt::format("reset type {} was refused and the state read is another: {}", word, refused.ToString()));
+  co_return make_fault(
+      fault::POWER_RESET_NOT_OFFERED,
+      fmt::format("reset type {} was refused and the state read is another: {}", word, refused.ToString()));
 }
 
 task<absl::Status> set_boot_once(driver_ptr d, boot_facts wanted) {
@@ -169,7 +172,8 @@ task<absl::Status> reset_manager(driver_ptr d) {
     if (!one.ok()) continue;
     const action_facts action = decode_action(one.body(), "Manager.Reset", "ResetType");
     if (!action.target) continue;
-    const bool named = std::find(place->managers.begin(), place->managers.end(), one.uri) != place->managers.end();
+    const bool named =
+        std::find(place->managers.begin(), place->managers.end(), one.uri) != place->managers.end();
     if (target.empty() || named) target = *action.target;
     if (named) break;
   }

@@ -17,7 +17,7 @@ namespace {
 struct bios_read {
   absl::Status status;
   fetched now;
-  fetched pending;                       // document empty: no Settings object
+  fetched pending;  // document empty: no Settings object
 };
 
 task<bios_read> fetch_bios(driver_ptr d) {
@@ -29,8 +29,8 @@ task<bios_read> fetch_bios(driver_ptr d) {
   }
   if (place->bios.empty()) {
     bios.status = make_fault(fault::CONFIG_READ_ONLY,
-                             fmt::format("{} on {} has no Bios; its attributes cannot be read or set", place->uri,
-                                         d->device->address()));
+                             fmt::format("{} on {} has no Bios; its attributes cannot be read or set",
+                                         place->uri, d->device->address()));
     co_return bios;
   }
   bios.now = co_await fetch(d->device, place->bios, priority::command);
@@ -46,9 +46,11 @@ task<bios_read> fetch_bios(driver_ptr d) {
 // A change that the device rejects by name of the attribute.
 absl::Status as_config_fault(const absl::Status& status, const std::string& what) {
   const std::string text(status.message());
-  for (const char* word : {"PropertyNotWritable", "PropertyUnknown", "PropertyReadOnly", "PropertyValueNotInList",
-                           "PropertyValueTypeError", "PropertyValueOutOfRange", "PropertyValueFormatError"}) {
-    if (text.find(word) != std::string::npos) return make_fault(fault::CONFIG_READ_ONLY, what + " was refused: " + text);
+  for (const char* word :
+       {"PropertyNotWritable", "PropertyUnknown", "PropertyReadOnly", "PropertyValueNotInList",
+        "PropertyValueTypeError", "PropertyValueOutOfRange", "PropertyValueFormatError"}) {
+    if (text.find(word) != std::string::npos)
+      return make_fault(fault::CONFIG_READ_ONLY, what + " was refused: " + text);
   }
   return status;
 }
@@ -76,9 +78,12 @@ task<absl::Status> write_bios(driver_ptr d, value_map values) {
   std::vector<std::pair<std::string, std::string>> changes;
   for (const auto& [name, value] : values) {
     const std::string what = fmt::format("BIOS attribute {} = {} on {}", name, value, d->device->address());
-    if (now[name].missing()) co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute");
+    if (now[name].missing())
+      co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute");
     const auto json = json_like(now[name], value);
-    if (!json) co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the attribute is of another type: " + now[name].raw());
+    if (!json)
+      co_return make_fault(fault::CONFIG_READ_ONLY,
+                           what + ": the attribute is of another type: " + now[name].raw());
     changes.emplace_back(name, *json);
   }
   if (changes.empty()) co_return absl::OkStatus();
@@ -93,7 +98,7 @@ namespace {
 // Where one device attribute lives: the objects that hold it, and its place in each.
 struct attribute_place {
   std::vector<std::string> uris;
-  std::vector<std::string> path;         // keys from the body to the value
+  std::vector<std::string> path;  // keys from the body to the value
   absl::Status status;
 };
 
@@ -193,7 +198,9 @@ task<absl::Status> write_device(driver_ptr d, value_map values) {
       any = true;
       if (now.canonical() == value) continue;
       const auto json = json_like(now, value);
-      if (!json) co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the attribute is of another type: " + now.raw());
+      if (!json)
+        co_return make_fault(fault::CONFIG_READ_ONLY,
+                             what + ": the attribute is of another type: " + now.raw());
       const std::string change = wrap(place.path, *json);
       const absl::Status changed = co_await patch(d->device, body.uri, change, priority::command);
       if (!changed.ok()) co_return as_config_fault(changed, what);

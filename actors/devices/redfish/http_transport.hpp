@@ -1,5 +1,5 @@
-// The seams under the Redfish driver: HTTP exchanges and delayed calls. Nothing else in redfish/ touches sockets, threads or
-// clocks, so that a whole driver runs in a test over an in-process device on one thread.
+// The seams under the Redfish driver: HTTP exchanges and delayed calls. Nothing else in redfish/ touches
+// sockets, threads or clocks, so that a whole driver runs in a test over an in-process device on one thread.
 #pragma once
 
 #include <chrono>
@@ -27,22 +27,23 @@ struct http_part {
 
 struct http_request {
   http_method method = http_method::get;
-  std::string path;                      // "/redfish/v1/Systems?$skip=50"
+  std::string path;  // "/redfish/v1/Systems?$skip=50"
   http_headers headers;
-  std::string body;                      // JSON; unused when there are parts
+  std::string body;  // JSON; unused when there are parts
   std::vector<http_part> parts;
   std::chrono::milliseconds timeout{10'000};
-  std::string pin;                       // SHA-256 of the DER certificate, hex; empty: any certificate, and report it
+  std::string pin;  // SHA-256 of the DER certificate, hex; empty: any certificate, and report it
 };
 
 struct http_reply {
   int status = 0;
-  http_headers headers;                  // names in lower case
+  http_headers headers;  // names in lower case
   std::string body;
-  std::string certificate_sha256;        // what the peer showed; empty where there is no TLS
+  std::string certificate_sha256;  // what the peer showed; empty where there is no TLS
 };
 
-// What became of an exchange. pin_mismatch: nothing of the request was sent; reply.certificate_sha256 is the one seen.
+// What became of an exchange. pin_mismatch: nothing of the request was sent; reply.certificate_sha256 is the
+// one seen.
 enum class transport_error { none, unreachable, timeout, pin_mismatch, too_large };
 
 struct http_outcome {
@@ -55,15 +56,17 @@ std::optional<std::string> header_of(const http_headers& headers, std::string_vi
 
 using http_callback = std::function<void(http_outcome)>;
 
-// Calls back exactly once for every send, within the request's timeout, on the I/O thread or inline from send.
+// Calls back exactly once for every send, within the request's timeout, on the I/O thread or inline from
+// send.
 class http_transport {
  public:
   virtual ~http_transport() = default;
   virtual void send(const std::string& address, http_request request, http_callback callback) = 0;
 };
 
-// Runs functions on the I/O thread. post: as soon as possible, from any thread, in order. after: once the time is over; callable
-// on the I/O thread only. Whatever was given is run exactly once, at the latest when the loop ends.
+// Runs functions on the I/O thread. post: as soon as possible, from any thread, in order. after: once the
+// time is over; callable on the I/O thread only. Whatever was given is run exactly once, at the latest when
+// the loop ends.
 class scheduler {
  public:
   virtual ~scheduler() = default;

@@ -9,18 +9,28 @@ namespace {
 
 using node = nlohmann::json;
 
-const node& of(const void* pointer) { return *static_cast<const node*>(pointer); }
+const node& of(const void* pointer) {
+  return *static_cast<const node*>(pointer);
+}
 
 // Bodies nest a dozen deep at most; anything deeper is hostile, and dumping it would recurse.
 constexpr int depth_limit = 64;
 
 }  // namespace
 
-bool json_view::is_null() const { return node_ != nullptr && of(node_).is_null(); }
-bool json_view::is_object() const { return node_ != nullptr && of(node_).is_object(); }
-bool json_view::is_array() const { return node_ != nullptr && of(node_).is_array(); }
+bool json_view::is_null() const {
+  return node_ != nullptr && of(node_).is_null();
+}
+bool json_view::is_object() const {
+  return node_ != nullptr && of(node_).is_object();
+}
+bool json_view::is_array() const {
+  return node_ != nullptr && of(node_).is_array();
+}
 
-std::size_t json_view::size() const { return is_object() || is_array() ? of(node_).size() : 0; }
+std::size_t json_view::size() const {
+  return is_object() || is_array() ? of(node_).size() : 0;
+}
 
 json_view json_view::operator[](std::string_view key) const {
   if (!is_object()) return {};
@@ -84,7 +94,9 @@ std::string json_view::raw() const {
   return node_ == nullptr ? std::string() : of(node_).dump(-1, ' ', false, node::error_handler_t::replace);
 }
 
-std::optional<std::string> json_view::link() const { return (*this)["@odata.id"].text(); }
+std::optional<std::string> json_view::link() const {
+  return (*this)["@odata.id"].text();
+}
 
 std::optional<json_document> json_document::parse(std::string_view text) {
   bool too_deep = false;

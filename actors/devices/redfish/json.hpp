@@ -1,5 +1,6 @@
-// JSON as devices send it, behind views that cannot throw and cannot mistake one type for another. The parser's header stays in
-// json.cpp. A view of something missing is an ordinary view: it has no text, no number and no members.
+// JSON as devices send it, behind views that cannot throw and cannot mistake one type for another. The
+// parser's header stays in json.cpp. A view of something missing is an ordinary view: it has no text, no
+// number and no members.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +28,14 @@ class json_view {
   std::vector<json_view> items() const;
   std::vector<std::pair<std::string, json_view>> entries() const;
 
-  std::optional<std::string> text() const;     // strings that are not empty
-  std::optional<double> number() const;        // JSON numbers, finite
+  std::optional<std::string> text() const;       // strings that are not empty
+  std::optional<double> number() const;          // JSON numbers, finite
   std::optional<double> lenient_number() const;  // also a string that is wholly a finite number
-  std::optional<long long> integer() const;    // JSON numbers without a fraction
+  std::optional<long long> integer() const;      // JSON numbers without a fraction
   std::optional<bool> boolean() const;
   std::optional<std::string> canonical() const;  // scalar as canonical text: true, 12, 87.5, MaxPerformance
-  std::string raw() const;                     // JSON text
-  std::optional<std::string> link() const;     // "@odata.id" of an object
+  std::string raw() const;                       // JSON text
+  std::optional<std::string> link() const;       // "@odata.id" of an object
   const void* address() const { return node_; }
 
  private:

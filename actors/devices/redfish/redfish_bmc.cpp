@@ -17,7 +17,8 @@ driver_ptr make_driver(std::string address, MemberKind kind, const std::shared_p
 
 class redfish_bmc final : public bmc {
  public:
-  redfish_bmc(driver_ptr made, std::shared_ptr<scheduler> loop) : driver_(std::move(made)), loop_(std::move(loop)) {}
+  redfish_bmc(driver_ptr made, std::shared_ptr<scheduler> loop)
+      : driver_(std::move(made)), loop_(std::move(loop)) {}
   ~redfish_bmc() override {
     loop_->post([d = driver_] { d->device->close(); });
   }
@@ -29,7 +30,9 @@ class redfish_bmc final : public bmc {
   void login(credentials login, answer<session_facts> reply) override {
     loop_->post([d = driver_, login, reply] { d->device->log_in(login, reply); });
   }
-  void delete_session(std::string uri, done reply) override { run(&redfish::delete_session, std::move(reply), std::move(uri)); }
+  void delete_session(std::string uri, done reply) override {
+    run(&redfish::delete_session, std::move(reply), std::move(uri));
+  }
   void forget_wrong_logins() override {
     loop_->post([d = driver_] { d->device->forget_wrong_logins(); });
   }
@@ -38,7 +41,9 @@ class redfish_bmc final : public bmc {
   }
 
   void identify(answer<identity_facts> reply) override { run(&redfish::identify, std::move(reply)); }
-  void list_accounts(answer<std::vector<account_facts>> reply) override { run(&redfish::list_accounts, std::move(reply)); }
+  void list_accounts(answer<std::vector<account_facts>> reply) override {
+    run(&redfish::list_accounts, std::move(reply));
+  }
   void create_account(credentials account, std::string role, done reply) override {
     run(&redfish::create_account, std::move(reply), std::move(account), std::move(role));
   }
@@ -53,9 +58,15 @@ class redfish_bmc final : public bmc {
   }
   void read_boot_once(answer<boot_facts> reply) override { run(&redfish::read_boot_once, std::move(reply)); }
 
-  void read_detectors(answer<std::vector<detector_facts>> reply) override { run(&redfish::read_detectors, std::move(reply)); }
-  void read_inventory(answer<inventory_facts> reply) override { run(&redfish::read_inventory, std::move(reply)); }
-  void read_firmware(answer<std::vector<component_facts>> reply) override { run(&redfish::read_firmware, std::move(reply)); }
+  void read_detectors(answer<std::vector<detector_facts>> reply) override {
+    run(&redfish::read_detectors, std::move(reply));
+  }
+  void read_inventory(answer<inventory_facts> reply) override {
+    run(&redfish::read_inventory, std::move(reply));
+  }
+  void read_firmware(answer<std::vector<component_facts>> reply) override {
+    run(&redfish::read_firmware, std::move(reply));
+  }
   void push_firmware(std::string component, std::string image_path, answer<std::string> reply) override {
     run(&redfish::push_firmware, std::move(reply), std::move(component), std::move(image_path));
   }
@@ -70,7 +81,9 @@ class redfish_bmc final : public bmc {
   void read_bios(std::vector<std::string> names, answer<attribute_map> reply) override {
     run(&redfish::read_bios, std::move(reply), std::move(names));
   }
-  void write_bios(value_map values, done reply) override { run(&redfish::write_bios, std::move(reply), std::move(values)); }
+  void write_bios(value_map values, done reply) override {
+    run(&redfish::write_bios, std::move(reply), std::move(values));
+  }
   void read_device(std::vector<std::string> names, answer<attribute_map> reply) override {
     run(&redfish::read_device, std::move(reply), std::move(names));
   }
@@ -83,7 +96,8 @@ class redfish_bmc final : public bmc {
  private:
   // Starts a procedure on the I/O thread and gives its result to the caller.
   template <class T, class... Parameters, class... Arguments>
-  void run(task<T> (*procedure)(driver_ptr, Parameters...), std::function<void(T)> reply, Arguments... arguments) {
+  void run(task<T> (*procedure)(driver_ptr, Parameters...), std::function<void(T)> reply,
+           Arguments... arguments) {
     loop_->post([d = driver_, procedure, reply = std::move(reply), ... values = std::move(arguments)] {
       start<T>(procedure(d, values...), reply);
     });
@@ -115,7 +129,8 @@ class redfish_cooling final : public cooling_source {
 
 class redfish_factory final : public driver_factory {
  public:
-  redfish_factory(std::shared_ptr<http_transport> transport, std::shared_ptr<scheduler> loop, device_options options)
+  redfish_factory(std::shared_ptr<http_transport> transport, std::shared_ptr<scheduler> loop,
+                  device_options options)
       : transport_(std::move(transport)), loop_(std::move(loop)), options_(options) {}
 
   std::shared_ptr<bmc> make_bmc(std::string address, MemberKind kind) override {
@@ -133,20 +148,23 @@ class redfish_factory final : public driver_factory {
 
 }  // namespace
 
-std::shared_ptr<bmc> make_redfish_bmc(std::string address, MemberKind kind, std::shared_ptr<http_transport> transport,
+std::shared_ptr<bmc> make_redfish_bmc(std::string address, MemberKind kind,
+                                      std::shared_ptr<http_transport> transport,
                                       std::shared_ptr<scheduler> loop, device_options options) {
   return std::make_shared<redfish_bmc>(make_driver(std::move(address), kind, transport, loop, options), loop);
 }
 
 std::shared_ptr<cooling_source> make_redfish_cooling(std::string address, credentials login,
                                                      std::shared_ptr<http_transport> transport,
-                                                     std::shared_ptr<scheduler> loop, device_options options) {
+                                                     std::shared_ptr<scheduler> loop,
+                                                     device_options options) {
   auto made = make_driver(std::move(address), MemberKind::MEMBER_KIND_UNSPECIFIED, transport, loop, options);
   return std::make_shared<redfish_cooling>(std::move(made), std::move(login), loop);
 }
 
 std::shared_ptr<driver_factory> make_redfish_factory(std::shared_ptr<http_transport> transport,
-                                                     std::shared_ptr<scheduler> loop, device_options options) {
+                                                     std::shared_ptr<scheduler> loop,
+                                                     device_options options) {
   return std::make_shared<redfish_factory>(std::move(transport), std::move(loop), options);
 }
 

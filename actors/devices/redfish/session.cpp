@@ -53,7 +53,8 @@ bool has_message(const std::string& body, std::string_view id) {
   const auto document = json_document::parse(body);
   if (!document) return false;
   const auto messages = messages_of(document->root());
-  return std::any_of(messages.begin(), messages.end(), [id](const extended_message& m) { return m.id == id; });
+  return std::any_of(messages.begin(), messages.end(),
+                     [id](const extended_message& m) { return m.id == id; });
 }
 
 std::string describe_error(const std::string& body) {
@@ -69,8 +70,8 @@ std::string describe_error(const std::string& body) {
 
 absl::Status fault_of_answer(const device& on, const request& wanted, const response& answer) {
   if (!answer.status.ok()) return answer.status;
-  const std::string what = fmt::format("{} {} on {} answered {} ({})", name_of(wanted.method), wanted.uri, on.address(),
-                                       answer.http, describe_error(answer.body));
+  const std::string what = fmt::format("{} {} on {} answered {} ({})", name_of(wanted.method), wanted.uri,
+                                       on.address(), answer.http, describe_error(answer.body));
   if (has_message(answer.body, "PasswordChangeRequired")) {
     return make_fault(fault::CREDENTIAL_CHANGE_REQUIRED, what + "; change the account's password first");
   }
@@ -104,17 +105,19 @@ static task<absl::StatusOr<std::string>> sessions_uri(std::shared_ptr<device> se
   const auto body = json_document::parse(root.body);
   const auto uri = body ? body->root()["Links"]["Sessions"].link() : std::nullopt;
   if (!uri) {
-    co_return make_fault(fault::BMC_BAD_DATA,
-                         fmt::format("the service root of {} names no Links.Sessions; no login is possible", self->address()));
+    co_return make_fault(
+        fault::BMC_BAD_DATA,
+        fmt::format("the service root of {} names no Links.Sessions; no login is possible", self->address()));
   }
   co_return *uri;
 }
 
 task<absl::StatusOr<session_facts>> open_session(std::shared_ptr<device> self, credentials login) {
   if (self->wrong_logins() >= self->options_.wrong_logins_limit) {
-    co_return make_fault(fault::CREDENTIAL_LOCKED_OUT,
-                         fmt::format("{}: {} wrong logins so far; no more are tried, so that the BMC does not lock out",
-                                     self->address_, self->wrong_logins()));
+    co_return make_fault(
+        fault::CREDENTIAL_LOCKED_OUT,
+        fmt::format("{}: {} wrong logins so far; no more are tried, so that the BMC does not lock out",
+                    self->address_, self->wrong_logins()));
   }
   if (!self->session_uri_.empty()) {
     request drop = plain(http_method::del, self->session_uri_);
@@ -127,23 +130,27 @@ task<absl::StatusOr<session_facts>> open_session(std::shared_ptr<device> self, c
   const absl::StatusOr<std::string> uri = co_await sessions_uri(self);
   if (!uri.ok()) co_return uri.status();
 
-  std::string body = json_object({{"UserName", json_quote(login.user)}, {"Password", json_quote(login.password)}});
+  std::string body =
+      json_object({{"UserName", json_quote(login.user)}, {"Password", json_quote(login.password)}});
   request post = plain(http_method::post, *uri, std::move(body));
   const response answer = co_await self->send(post);
-  const bool refused = answer.status.ok() && (answer.http == 401 || (answer.http == 400 && !answer.body.empty() &&
-                                                                     has_message(answer.body, "ResourceAtUriUnauthorized")));
+  const bool refused =
+      answer.status.ok() && (answer.http == 401 || (answer.http == 400 && !answer.body.empty() &&
+                                                    has_message(answer.body, "ResourceAtUriUnauthorized")));
   if (refused) {
     ++self->wrong_logins_[login.user];
-    co_return make_fault(fault::CREDENTIAL_FACTORY_REFUSED,
-                         fmt::format("{} refused the login of user {} ({}); wrong logins so far: {} of {} allowed",
-                                     self->address_, login.user, describe_error(answer.body), self->wrong_logins(),
-                                     self->options_.wrong_logins_limit));
+    co_return make_fault(
+        fault::CREDENTIAL_FACTORY_REFUSED,
+        fmt::format("{} refused the login of user {} ({}); wrong logins so far: {} of {} allowed",
+                    self->address_, login.user, describe_error(answer.body), self->wrong_logins(),
+                    self->options_.wrong_logins_limit));
   }
   if (!answer.good()) co_return fault_of_answer(*self, post, answer);
   const auto token = header_of(answer.headers, "x-auth-token");
   if (!token || token->empty()) {
-    co_return make_fault(fault::BMC_BAD_DATA,
-                         fmt::format("{} accepted the login of {} and gave no X-Auth-Token", self->address_, login.user));
+    co_return make_fault(
+        fault::BMC_BAD_DATA,
+        fmt::format("{} accepted the login of {} and gave no X-Auth-Token", self->address_, login.user));
   }
   self->wrong_logins_.erase(login.user);
   self->token_ = *token;
@@ -173,14 +180,16 @@ void device::log_in(credentials login, std::function<void(absl::StatusOr<session
   run([self, login, reply] {
     if (self->closed_) return reply(self->closed_fault());
     if (self->logging_in_) {
-      return reply(make_fault(fault::SESSION_LIMIT,
-                              fmt::format("a login on {} is under way already; ask again after it", self->address_)));
+      return reply(
+          make_fault(fault::SESSION_LIMIT,
+                     fmt::format("a login on {} is under way already; ask again after it", self->address_)));
     }
     self->begin_login(login, reply);
   });
 }
 
-void device::begin_login(const credentials& login, const std::function<void(absl::StatusOr<session_facts>)>& reply) {
+void device::begin_login(const credentials& login,
+                         const std::function<void(absl::StatusOr<session_facts>)>& reply) {
   logging_in_ = true;
   const auto self = shared_from_this();
   start<absl::StatusOr<session_facts>>(open_session(self, login),
@@ -193,7 +202,9 @@ void device::begin_login(const credentials& login, const std::function<void(absl
 callback_of<absl::StatusOr<session_facts>> device::log_in(credentials login) {
   const auto self = shared_from_this();
   return callback_of<absl::StatusOr<session_facts>>(
-      [self, login](std::function<void(absl::StatusOr<session_facts>)> reply) { self->log_in(login, std::move(reply)); });
+      [self, login](std::function<void(absl::StatusOr<session_facts>)> reply) {
+        self->log_in(login, std::move(reply));
+      });
 }
 
 }  // namespace busbar::devices::redfish

@@ -1,6 +1,7 @@
-// A coroutine that gives one value. It starts when awaited and resumes whoever awaits it. Multi-step procedures of the driver are
-// such coroutines: free functions whose parameters are taken by value (a frame outlives its caller's scope), on the I/O thread.
-// They always run to their end: a closed device answers every request at once.
+// A coroutine that gives one value. It starts when awaited and resumes whoever awaits it. Multi-step
+// procedures of the driver are such coroutines: free functions whose parameters are taken by value (a frame
+// outlives its caller's scope), on the I/O thread. They always run to their end: a closed device answers
+// every request at once.
 #pragma once
 
 #include <coroutine>
@@ -80,7 +81,8 @@ class callback_of {
 
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiting) {
-    // Inline answers must not resume a coroutine that has not suspended yet: they are noted, and it goes on at once.
+    // Inline answers must not resume a coroutine that has not suspended yet: they are noted, and it goes on
+    // at once.
     bool inside = true;
     bool* const inside_flag = &inside;
     begin_([this, waiting, inside_flag](T result) {

@@ -33,17 +33,17 @@ fetched decode_answer(const device& on, const request& wanted, const response& a
   }
   auto document = json_document::parse(answer.body);
   if (!document || !document->root().is_object()) {
-    result.status = make_fault(fault::BMC_BAD_DATA,
-                               fmt::format("GET {} on {} answered {} with a body that is no JSON object ({} bytes: {:?})",
-                                           wanted.uri, on.address(), answer.http, answer.body.size(),
-                                           answer.body.substr(0, 60)));
+    result.status = make_fault(
+        fault::BMC_BAD_DATA,
+        fmt::format("GET {} on {} answered {} with a body that is no JSON object ({} bytes: {:?})",
+                    wanted.uri, on.address(), answer.http, answer.body.size(), answer.body.substr(0, 60)));
     return result;
   }
   const json_view root = document->root();
   if (root.size() == 1 && !root["error"].missing()) {
-    result.status = make_fault(fault::BMC_BAD_DATA, fmt::format("GET {} on {} answered {} with nothing but an error ({})",
-                                                                wanted.uri, on.address(), answer.http,
-                                                                describe_error(answer.body)));
+    result.status = make_fault(
+        fault::BMC_BAD_DATA, fmt::format("GET {} on {} answered {} with nothing but an error ({})",
+                                         wanted.uri, on.address(), answer.http, describe_error(answer.body)));
     return result;
   }
   result.etag = header_of(answer.headers, "etag").value_or(root["@odata.etag"].text().value_or(""));
@@ -56,7 +56,8 @@ void mark_incomplete(listing& list, std::string why) {
   if (list.incomplete_why.empty()) list.incomplete_why = std::move(why);
 }
 
-void take_page(listing& list, std::set<std::string>& seen, const page_facts& page, const json_document& document) {
+void take_page(listing& list, std::set<std::string>& seen, const page_facts& page,
+               const json_document& document) {
   for (std::size_t i = 0; i < page.members.size(); ++i) {
     if (!seen.insert(plain_uri(page.members[i])).second) continue;
     list.members.push_back(page.members[i]);
@@ -68,7 +69,8 @@ void take_page(listing& list, std::set<std::string>& seen, const page_facts& pag
     }
     list.inlined.push_back(std::move(body));
   }
-  if (page.unusable > 0) mark_incomplete(list, fmt::format("{} lists {} members without a link", list.uri, page.unusable));
+  if (page.unusable > 0)
+    mark_incomplete(list, fmt::format("{} lists {} members without a link", list.uri, page.unusable));
   if (page.announced) list.announced = page.announced;
 }
 
@@ -168,7 +170,8 @@ task<listing> fetch_list(device_ptr on, std::string uri, priority urgency, list_
     list.http = page.http;
     const page_facts facts = decode_page(page.body());
     if (!facts.is_collection && list.members.empty()) {
-      list.status = make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} is no collection", uri, on->address()));
+      list.status =
+          make_fault(fault::BMC_BAD_DATA, fmt::format("{} on {} is no collection", uri, on->address()));
       mark_incomplete(list, std::string(list.status.message()));
       break;
     }
@@ -176,7 +179,8 @@ task<listing> fetch_list(device_ptr on, std::string uri, priority urgency, list_
     next = facts.next.value_or("");
   }
   if (list.announced && *list.announced > list.members.size()) {
-    mark_incomplete(list, fmt::format("{} announces {} members and shows {}", uri, *list.announced, list.members.size()));
+    mark_incomplete(
+        list, fmt::format("{} announces {} members and shows {}", uri, *list.announced, list.members.size()));
   }
   co_return list;
 }
@@ -209,7 +213,8 @@ task<absl::Status> patch(device_ptr on, std::string uri, std::string body, prior
     if (answer.status.ok() && answer.http == 412 && attempt == 0) continue;
     co_return fault_of_answer(*on, wanted, answer);
   }
-  co_return make_fault(fault::BMC_BAD_DATA, fmt::format("PATCH {} on {}: its ETag changes with every read", uri, on->address()));
+  co_return make_fault(fault::BMC_BAD_DATA,
+                       fmt::format("PATCH {} on {}: its ETag changes with every read", uri, on->address()));
 }
 
 task<response> post(device_ptr on, std::string uri, std::string body, priority urgency) {

@@ -1,5 +1,6 @@
-// Reading a Redfish tree by its links: bodies, lists of bodies, paged collections, and changes with If-Match. Coroutines over a
-// device; every failure is a status with its fault, and one unreadable body never ends the reading of the rest.
+// Reading a Redfish tree by its links: bodies, lists of bodies, paged collections, and changes with If-Match.
+// Coroutines over a device; every failure is a status with its fault, and one unreadable body never ends the
+// reading of the rest.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -35,10 +36,11 @@ struct fetched {
 
 struct listing {
   std::string uri;
-  absl::Status status;                 // of the first page
+  absl::Status status;  // of the first page
   int http = 0;
-  std::vector<std::string> members;    // URIs, each once, in order
-  std::vector<fetched> inlined;        // by index of members: bodies that came with the list; document empty otherwise
+  std::vector<std::string> members;  // URIs, each once, in order
+  std::vector<fetched>
+      inlined;  // by index of members: bodies that came with the list; document empty otherwise
   std::optional<std::size_t> announced;
   bool complete = true;
   std::string incomplete_why;
@@ -51,7 +53,7 @@ struct listing {
 struct page_facts {
   bool is_collection = false;
   std::vector<std::string> members;
-  std::vector<json_view> bodies;       // by index; missing view where only a link came
+  std::vector<json_view> bodies;  // by index; missing view where only a link came
   std::size_t unusable = 0;
   std::optional<std::size_t> announced;
   std::optional<std::string> next;

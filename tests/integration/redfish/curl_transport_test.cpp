@@ -24,7 +24,8 @@ using test::tls_server;
 
 http_outcome ask(curl_transport& transport, const std::string& address, http_request request) {
   const auto promise = std::make_shared<std::promise<http_outcome>>();
-  transport.send(address, std::move(request), [promise](http_outcome outcome) { promise->set_value(std::move(outcome)); });
+  transport.send(address, std::move(request),
+                 [promise](http_outcome outcome) { promise->set_value(std::move(outcome)); });
   return promise->get_future().get();
 }
 
@@ -35,13 +36,16 @@ http_request get(std::string path, std::string pin = "") {
   return request;
 }
 
-std::string echo(const served_request& request) { return tls_server::ok(request.method + " " + request.path + " " + request.body); }
+std::string echo(const served_request& request) {
+  return tls_server::ok(request.method + " " + request.path + " " + request.body);
+}
 
 TEST(curl_transport, learns_the_certificate_and_keeps_its_connection) {
   tls_server server(echo);
   curl_transport transport;
   for (int i = 0; i < 3; ++i) {
-    const http_outcome outcome = ask(transport, server.address(), get("/redfish/v1?$skip=50", i == 0 ? "" : server.certificate_sha256()));
+    const http_outcome outcome = ask(transport, server.address(),
+                                     get("/redfish/v1?$skip=50", i == 0 ? "" : server.certificate_sha256()));
     ASSERT_EQ(outcome.error, transport_error::none) << outcome.detail;
     EXPECT_EQ(outcome.reply.status, 200);
     EXPECT_EQ(outcome.reply.body, "GET /redfish/v1?$skip=50 ");
@@ -66,7 +70,8 @@ TEST(curl_transport, compares_the_pin_on_a_kept_connection_too) {
   curl_transport transport;
   ASSERT_EQ(ask(transport, server.address(), get("/a")).error, transport_error::none);
   const std::size_t before = server.bytes_read();
-  EXPECT_EQ(ask(transport, server.address(), get("/b", std::string(64, '0'))).error, transport_error::pin_mismatch);
+  EXPECT_EQ(ask(transport, server.address(), get("/b", std::string(64, '0'))).error,
+            transport_error::pin_mismatch);
   EXPECT_EQ(server.bytes_read(), before);
 }
 
@@ -174,7 +179,8 @@ TEST(curl_transport, a_new_certificate_behind_one_address_is_refused_by_the_driv
   auto server = std::make_unique<tls_server>(root);
   const int port = server->port();
   const auto transport = std::make_shared<curl_transport>();
-  const auto driver = make_redfish_factory(transport, transport)->make_bmc(server->address(), journal::COMPUTE_TRAY);
+  const auto driver =
+      make_redfish_factory(transport, transport)->make_bmc(server->address(), journal::COMPUTE_TRAY);
   const auto probe = [&driver] {
     const auto promise = std::make_shared<std::promise<absl::StatusOr<probe_facts>>>();
     driver->probe([promise](absl::StatusOr<probe_facts> got) { promise->set_value(std::move(got)); });

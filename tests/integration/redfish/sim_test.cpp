@@ -1,4 +1,5 @@
-// The real drivers over real HTTPS against busbar-sim: one shelf, one compute tray, one switch tray and the CDU.
+// The real drivers over real HTTPS against busbar-sim: one shelf, one compute tray, one switch tray and the
+// CDU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,8 +39,8 @@ class simulator {
       close(pipe_ends[0]);
       close(pipe_ends[1]);
       const std::string state = folder_ + "/state";
-      execl(BUSBAR_SIM, BUSBAR_SIM, "run", "--state-dir", state.c_str(), "--racks", "1", "--sku", "vr-4x1", "--profile", "instant",
-            "--network", network_.c_str(), nullptr);
+      execl(BUSBAR_SIM, BUSBAR_SIM, "run", "--state-dir", state.c_str(), "--racks", "1", "--sku", "vr-4x1",
+            "--profile", "instant", "--network", network_.c_str(), nullptr);
       _exit(127);
     }
     close(pipe_ends[1]);
@@ -84,13 +85,15 @@ class redfish_sim : public ::testing::Test {
   template <class T, class Method, class... Arguments>
   absl::StatusOr<T> ask(const std::shared_ptr<bmc>& driver, Method method, Arguments... arguments) {
     const auto promise = std::make_shared<std::promise<absl::StatusOr<T>>>();
-    (driver.get()->*method)(arguments..., [promise](absl::StatusOr<T> got) { promise->set_value(std::move(got)); });
+    (driver.get()->*method)(arguments...,
+                            [promise](absl::StatusOr<T> got) { promise->set_value(std::move(got)); });
     return promise->get_future().get();
   }
   template <class Method, class... Arguments>
   absl::Status tell(const std::shared_ptr<bmc>& driver, Method method, Arguments... arguments) {
     const auto promise = std::make_shared<std::promise<absl::Status>>();
-    (driver.get()->*method)(arguments..., [promise](absl::Status got) { promise->set_value(std::move(got)); });
+    (driver.get()->*method)(arguments...,
+                            [promise](absl::Status got) { promise->set_value(std::move(got)); });
     return promise->get_future().get();
   }
   // Asks again, a little later each time, until a condition holds; bounded.
@@ -100,7 +103,9 @@ class redfish_sim : public ::testing::Test {
       if (holds()) return true;
       const auto promise = std::make_shared<std::promise<void>>();
       curl_transport* const loop = transport.get();
-      transport->post([loop, promise] { loop->after(std::chrono::milliseconds(50), [promise] { promise->set_value(); }); });
+      transport->post([loop, promise] {
+        loop->after(std::chrono::milliseconds(50), [promise] { promise->set_value(); });
+      });
       promise->get_future().get();
     }
     return false;
@@ -108,7 +113,8 @@ class redfish_sim : public ::testing::Test {
   std::shared_ptr<bmc> enter(const std::string& host, MemberKind kind) {
     auto driver = factory->make_bmc(sim.address(host), kind);
     EXPECT_TRUE(until([this, &driver] { return ask<probe_facts>(driver, &bmc::probe).ok(); })) << host;
-    const auto session = ask<session_facts>(driver, &bmc::login, credentials{"root", sim.password("factory.pw")});
+    const auto session =
+        ask<session_facts>(driver, &bmc::login, credentials{"root", sim.password("factory.pw")});
     EXPECT_TRUE(session.ok()) << session.status();
     return driver;
   }
@@ -127,8 +133,9 @@ class redfish_sim : public ::testing::Test {
 };
 
 std::size_t count(const inventory_facts& inventory, std::string_view kind) {
-  return static_cast<std::size_t>(std::count_if(inventory.parts.begin(), inventory.parts.end(),
-                                                [kind](const journal::Part& part) { return part.kind() == kind; }));
+  return static_cast<std::size_t>(
+      std::count_if(inventory.parts.begin(), inventory.parts.end(),
+                    [kind](const journal::Part& part) { return part.kind() == kind; }));
 }
 
 TEST_F(redfish_sim, a_shelf_is_identified_switched_on_and_counted) {
@@ -160,7 +167,9 @@ TEST_F(redfish_sim, a_compute_tray_is_read_and_configured) {
   EXPECT_EQ(identity->mac, "02:18:01:00:00:01");
   EXPECT_EQ(identity->serial, "SN1801001");
 
-  EXPECT_TRUE(tell(tray, &bmc::create_account, credentials{"busbar-0a1b2c3d", "Secret-4711-xyz"}, std::string("Administrator")).ok());
+  EXPECT_TRUE(tell(tray, &bmc::create_account, credentials{"busbar-0a1b2c3d", "Secret-4711-xyz"},
+                   std::string("Administrator"))
+                  .ok());
   const auto own = ask<session_facts>(tray, &bmc::login, credentials{"busbar-0a1b2c3d", "Secret-4711-xyz"});
   ASSERT_TRUE(own.ok()) << own.status();
   EXPECT_TRUE(tell(tray, &bmc::set_password, credentials{"root", "Vaulted-4711-xyz"}).ok());
@@ -172,9 +181,12 @@ TEST_F(redfish_sim, a_compute_tray_is_read_and_configured) {
     names.push_back(one.name);
     EXPECT_EQ(one.verdict, journal::Detector::DRY) << one.name << ": " << one.detail;
   }
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("0_ColdPlate", "0_Manifold", "1_ColdPlate", "1_Manifold"));
+  EXPECT_THAT(names,
+              ::testing::UnorderedElementsAre("0_ColdPlate", "0_Manifold", "1_ColdPlate", "1_Manifold"));
 
-  ASSERT_TRUE(tell(tray, &bmc::set_boot_once, boot_facts{"Once", "UefiHttp", "https://images.site/staging-1.efi?token=abc"}).ok());
+  ASSERT_TRUE(tell(tray, &bmc::set_boot_once,
+                   boot_facts{"Once", "UefiHttp", "https://images.site/staging-1.efi?token=abc"})
+                  .ok());
   const auto boot = ask<boot_facts>(tray, &bmc::read_boot_once);
   ASSERT_TRUE(boot.ok());
   EXPECT_EQ(boot->uri, "https://images.site/staging-1.efi?token=abc");
@@ -184,7 +196,8 @@ TEST_F(redfish_sim, a_compute_tray_is_read_and_configured) {
   const absl::Status written = tell(tray, &bmc::write_bios, bios);
   EXPECT_TRUE(written.ok()) << written;
   using attributes = std::map<std::string, attribute_facts>;
-  const auto read = ask<attributes>(tray, &bmc::read_bios, std::vector<std::string>{"SriovEnable", "PowerProfile"});
+  const auto read =
+      ask<attributes>(tray, &bmc::read_bios, std::vector<std::string>{"SriovEnable", "PowerProfile"});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->at("SriovEnable").pending, "true");
   EXPECT_EQ(read->at("PowerProfile").value, "Balanced");
@@ -193,8 +206,9 @@ TEST_F(redfish_sim, a_compute_tray_is_read_and_configured) {
       {"leak_reaction.critical", "ForceOff"}, {"gpu_power_limit_w", "1800"}, {"session_timeout_s", "1800"}};
   const absl::Status set = tell(tray, &bmc::write_device, wanted);
   EXPECT_TRUE(set.ok()) << set;
-  const auto device = ask<attributes>(tray, &bmc::read_device,
-                                      std::vector<std::string>{"leak_reaction.critical", "gpu_power_limit_w", "session_timeout_s"});
+  const auto device = ask<attributes>(
+      tray, &bmc::read_device,
+      std::vector<std::string>{"leak_reaction.critical", "gpu_power_limit_w", "session_timeout_s"});
   ASSERT_TRUE(device.ok()) << device.status();
   for (const auto& [name, value] : wanted) EXPECT_EQ(device->at(name).value, value) << name;
 }
@@ -223,7 +237,8 @@ TEST_F(redfish_sim, a_compute_tray_shows_its_parts_and_takes_firmware) {
     EXPECT_GE(part.memory_gib(), part.kind() == "gpu" ? 288u : part.kind() == "drive" ? 3500u : 0u);
   }
 
-  const auto task = ask<std::string>(tray, &bmc::push_firmware, std::string("NIC_0"), sim.site("fw/compute_tray-NIC_0.fwpkg"));
+  const auto task = ask<std::string>(tray, &bmc::push_firmware, std::string("NIC_0"),
+                                     sim.site("fw/compute_tray-NIC_0.fwpkg"));
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_FALSE(task->empty());
   EXPECT_TRUE(until([this, &tray, &task] {
@@ -237,7 +252,8 @@ TEST_F(redfish_sim, a_compute_tray_shows_its_parts_and_takes_firmware) {
   EXPECT_EQ(components->size(), 10u);
 
   ASSERT_TRUE(tell(tray, &bmc::reset_manager).ok());
-  EXPECT_TRUE(until([this, &tray] { return ask<power_facts>(tray, &bmc::read_power).ok(); })) << "after the BMC's restart";
+  EXPECT_TRUE(until([this, &tray] { return ask<power_facts>(tray, &bmc::read_power).ok(); }))
+      << "after the BMC's restart";
 }
 
 TEST_F(redfish_sim, a_switch_tray_and_the_cdu_are_read) {
@@ -250,13 +266,15 @@ TEST_F(redfish_sim, a_switch_tray_and_the_cdu_are_read) {
   const auto detectors = ask<std::vector<detector_facts>>(tray, &bmc::read_detectors);
   ASSERT_TRUE(detectors.ok());
   EXPECT_GE(detectors->size(), 6u);
-  for (const detector_facts& one : *detectors) EXPECT_EQ(one.verdict, journal::Detector::DRY) << one.name << ": " << one.detail;
+  for (const detector_facts& one : *detectors)
+    EXPECT_EQ(one.verdict, journal::Detector::DRY) << one.name << ": " << one.detail;
   const auto inventory = ask<inventory_facts>(tray, &bmc::read_inventory);
   ASSERT_TRUE(inventory.ok());
   EXPECT_EQ(count(*inventory, "asic"), 2u);
   EXPECT_TRUE(until([this, &tray] {
     const auto nvlink = ask<nvlink_facts>(tray, &bmc::read_nvlink);
-    return nvlink.ok() && nvlink->links_announced.size() == 2 && nvlink->complete && nvlink->fabric_primary.value_or(false);
+    return nvlink.ok() && nvlink->links_announced.size() == 2 && nvlink->complete &&
+           nvlink->fabric_primary.value_or(false);
   }));
 
   const auto cdu = factory->make_cooling_source(sim.address(".200.1"), {"reader", sim.password("cdu01.pw")});

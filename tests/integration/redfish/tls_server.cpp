@@ -31,7 +31,8 @@ identity make_identity() {
   X509_gmtime_adj(X509_getm_notAfter(made.certificate), 86400);
   X509_set_pubkey(made.certificate, made.key);
   X509_NAME* const name = X509_get_subject_name(made.certificate);
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("bmc"), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("bmc"), -1, -1,
+                             0);
   X509_set_issuer_name(made.certificate, name);
   X509_sign(made.certificate, made.key, EVP_sha256());
   return made;
@@ -52,7 +53,8 @@ std::string hex_digest(X509* certificate) {
 }  // namespace
 
 std::string tls_server::ok(const std::string& body, const std::string& headers) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + headers + "\r\n" +
+         body;
 }
 
 tls_server::tls_server(handler answer, int port) : answer_(std::move(answer)) {
@@ -143,7 +145,8 @@ bool tls_server::read_request(SSL* ssl, std::string& buffer, served_request& req
         const auto colon = line.find(':');
         if (colon == std::string::npos) continue;
         std::string name = line.substr(0, colon);
-        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
         std::string value = line.substr(colon + 1);
         value.erase(0, value.find_first_not_of(' '));
         while (!value.empty() && value.back() == '\r') value.pop_back();

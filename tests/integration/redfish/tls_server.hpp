@@ -1,4 +1,5 @@
-// A small HTTPS server for tests: a self-signed certificate of its own, one thread a connection, answers from a function.
+// A small HTTPS server for tests: a self-signed certificate of its own, one thread a connection, answers from
+// a function.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,8 @@ struct served_request {
 
 class tls_server {
  public:
-  // Returns status line, headers and body as they go on the wire; an empty text: say nothing and keep the connection open.
+  // Returns status line, headers and body as they go on the wire; an empty text: say nothing and keep the
+  // connection open.
   using handler = std::function<std::string(const served_request&)>;
   explicit tls_server(handler answer, int port = 0);
   ~tls_server();
@@ -51,10 +53,10 @@ class tls_server {
   int port_ = 0;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> connections_ = 0;
-  std::atomic<std::size_t> bytes_ = 0;   // of requests, decrypted
+  std::atomic<std::size_t> bytes_ = 0;  // of requests, decrypted
   std::mutex mutex_;
-  std::vector<int> open_;                // under mutex_
-  std::vector<std::thread> threads_;     // under mutex_
+  std::vector<int> open_;             // under mutex_
+  std::vector<std::thread> threads_;  // under mutex_
   std::thread acceptor_;
 };
 

@@ -1,4 +1,5 @@
-// What every implementation of the device contract does, on the fake and on the Redfish driver over an in-process service.
+// What every implementation of the device contract does, on the fake and on the Redfish driver over an
+// in-process service.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +35,13 @@ void over_redfish(world& w) {
   const auto service = std::make_shared<redfish::scripted_service>(w.device);
   const auto transport = std::make_shared<redfish::scripted_transport>(
       [service](const redfish::http_request& request) { return service->handle(request); });
-  w.driver = redfish::make_redfish_factory(transport, w.loop)->make_bmc("127.0.0.1:8443", journal::COMPUTE_TRAY);
+  w.driver =
+      redfish::make_redfish_factory(transport, w.loop)->make_bmc("127.0.0.1:8443", journal::COMPUTE_TRAY);
 }
 
-void over_fake(world& w) { w.driver = std::make_shared<fake_bmc>(w.device); }
+void over_fake(world& w) {
+  w.driver = std::make_shared<fake_bmc>(w.device);
+}
 
 class device_contract : public ::testing::TestWithParam<maker> {
  protected:
@@ -303,9 +307,11 @@ TEST_P(device_contract, firmware_for_an_unknown_component_or_from_no_image_is_re
   const image_file image;
   w.device->firmware = {{"UEFI", "2.3.7"}};
   ASSERT_TRUE(log_in().ok());
-  EXPECT_FAULT(ask<std::string>(&bmc::push_firmware, std::string("NOPE"), image.path).status(), FIRMWARE_REFUSED);
-  EXPECT_FAULT(ask<std::string>(&bmc::push_firmware, std::string("UEFI"), std::string("/nonexistent")).status(),
+  EXPECT_FAULT(ask<std::string>(&bmc::push_firmware, std::string("NOPE"), image.path).status(),
                FIRMWARE_REFUSED);
+  EXPECT_FAULT(
+      ask<std::string>(&bmc::push_firmware, std::string("UEFI"), std::string("/nonexistent")).status(),
+      FIRMWARE_REFUSED);
   EXPECT_EQ(w.device->count_acts("push UEFI"), 0u);
 }
 
@@ -313,7 +319,9 @@ TEST_P(device_contract, bios_values_are_pending_until_the_host_restarts) {
   w.device->bios = {{"SriovEnable", "false"}, {"PowerProfile", "Balanced"}, {"Ssid", "12"}};
   w.device->power = journal::POWER_ON;
   ASSERT_TRUE(log_in().ok());
-  ASSERT_TRUE(tell(&bmc::write_bios, std::map<std::string, std::string>{{"SriovEnable", "true"}, {"Ssid", "13"}}).ok());
+  ASSERT_TRUE(
+      tell(&bmc::write_bios, std::map<std::string, std::string>{{"SriovEnable", "true"}, {"Ssid", "13"}})
+          .ok());
   using attributes = std::map<std::string, attribute_facts>;
   const std::vector<std::string> names{"SriovEnable", "PowerProfile", "Ssid", "Nope"};
   auto read = ask<attributes>(&bmc::read_bios, names);
@@ -335,17 +343,20 @@ TEST_P(device_contract, device_attributes_are_read_and_set_by_dotted_names) {
   w.device->detectors = {{"0_ColdPlate", journal::Detector::DRY, "", std::nullopt}};
   w.device->device_attributes = {{"leak_reaction.critical", "None"}, {"session_timeout_s", "1800"}};
   ASSERT_TRUE(log_in().ok());
-  ASSERT_TRUE(tell(&bmc::write_device, std::map<std::string, std::string>{{"leak_reaction.critical", "ForceOff"},
-                                                                          {"session_timeout_s", "900"}})
-                  .ok());
+  ASSERT_TRUE(
+      tell(&bmc::write_device, std::map<std::string, std::string>{{"leak_reaction.critical", "ForceOff"},
+                                                                  {"session_timeout_s", "900"}})
+          .ok());
   using attributes = std::map<std::string, attribute_facts>;
-  const auto read = ask<attributes>(&bmc::read_device, std::vector<std::string>{"leak_reaction.critical", "session_timeout_s",
-                                                                                "gpu_power_limit_w"});
+  const auto read = ask<attributes>(
+      &bmc::read_device,
+      std::vector<std::string>{"leak_reaction.critical", "session_timeout_s", "gpu_power_limit_w"});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->at("leak_reaction.critical").value, "ForceOff");
   EXPECT_EQ(read->at("session_timeout_s").value, "900");
   EXPECT_EQ(read->at("gpu_power_limit_w").value, std::nullopt);
-  EXPECT_FAULT(tell(&bmc::write_device, std::map<std::string, std::string>{{"gpu_power_limit_w", "1800"}}), CONFIG_READ_ONLY);
+  EXPECT_FAULT(tell(&bmc::write_device, std::map<std::string, std::string>{{"gpu_power_limit_w", "1800"}}),
+               CONFIG_READ_ONLY);
 }
 
 TEST_P(device_contract, nvlinks_are_counted_by_gpu) {
@@ -393,7 +404,8 @@ std::string name_of_maker(const ::testing::TestParamInfo<maker>& info) {
   return info.param == &over_redfish ? "redfish" : "fake";
 }
 
-INSTANTIATE_TEST_SUITE_P(implementations, device_contract, ::testing::Values(&over_redfish, &over_fake), name_of_maker);
+INSTANTIATE_TEST_SUITE_P(implementations, device_contract, ::testing::Values(&over_redfish, &over_fake),
+                         name_of_maker);
 
 }  // namespace
 }  // namespace busbar::devices

@@ -1,4 +1,5 @@
-// The decoders: the leak truth table row by row, wrong types and words, single captured bodies, and seeded damage to all of them.
+// The decoders: the leak truth table row by row, wrong types and words, single captured bodies, and seeded
+// damage to all of them.
 #include "actors/devices/redfish/decode.hpp"
 
 #include <gmock/gmock.h>
@@ -61,17 +62,20 @@ TEST(leak_table, holds_row_by_row) {
   for (const leak_row& row : leak_rows) {
     std::vector<std::pair<std::string, std::string>> members{{"Id", json_quote("x")}};
     if (*row.word != '\0') members.emplace_back("DetectorState", json_quote(row.word));
-    members.emplace_back("Status", json_object({{"State", json_quote(row.state)}, {"Health", json_quote(row.health)}}));
+    members.emplace_back("Status",
+                         json_object({{"State", json_quote(row.state)}, {"Health", json_quote(row.health)}}));
     const detector_facts facts = judge_detector(parsed(json_object(members)).root(), row.raw);
-    EXPECT_EQ(facts.verdict, row.wanted) << row.word << ' ' << row.state << ' ' << row.health << ' ' << static_cast<int>(row.raw)
-                                         << ": " << facts.detail;
+    EXPECT_EQ(facts.verdict, row.wanted) << row.word << ' ' << row.state << ' ' << row.health << ' '
+                                         << static_cast<int>(row.raw) << ": " << facts.detail;
   }
 }
 
 TEST(leak_table, no_wrong_type_is_ever_dry) {
-  for (const char* text : {"{}", R"({"DetectorState":0})", R"({"DetectorState":null,"Status":null})", R"({"DetectorState":["OK"]})",
-                           R"({"DetectorState":"OK","Status":"Enabled"})", R"({"DetectorState":"OK","Status":{"State":true}})",
-                           R"({"DetectorState":"ok","Status":{"State":"Enabled"}})", R"({"Status":{"State":"Enabled"}})"}) {
+  for (const char* text :
+       {"{}", R"({"DetectorState":0})", R"({"DetectorState":null,"Status":null})",
+        R"({"DetectorState":["OK"]})", R"({"DetectorState":"OK","Status":"Enabled"})",
+        R"({"DetectorState":"OK","Status":{"State":true}})",
+        R"({"DetectorState":"ok","Status":{"State":"Enabled"}})", R"({"Status":{"State":"Enabled"}})"}) {
     for (const raw_leak raw : {raw_leak::not_offered, raw_leak::unreadable, raw_leak::dry}) {
       EXPECT_EQ(judge_detector(parsed(text).root(), raw).verdict, verdict::UNKNOWN) << text;
     }
@@ -80,12 +84,20 @@ TEST(leak_table, no_wrong_type_is_ever_dry) {
 
 TEST(leak_table, a_raw_value_counts_only_with_a_limit_and_an_enabled_sensor) {
   const auto raw = [](const char* text) { return decode_raw_leak(parsed(text).root()); };
-  EXPECT_EQ(raw(R"({"Reading":1.7353,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"), raw_leak::dry);
-  EXPECT_EQ(raw(R"({"Reading":0.4,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"), raw_leak::wet);
+  EXPECT_EQ(
+      raw(R"({"Reading":1.7353,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"),
+      raw_leak::dry);
+  EXPECT_EQ(
+      raw(R"({"Reading":0.4,"Status":{"State":"Enabled"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"),
+      raw_leak::wet);
   EXPECT_EQ(raw(R"({"Reading":1.7,"Status":{"State":"Enabled"}})"), raw_leak::unreadable);
-  EXPECT_EQ(raw(R"({"Reading":1.7,"Status":{"State":"Absent"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"), raw_leak::unreadable);
-  EXPECT_EQ(raw(R"({"Reading":null,"Thresholds":{"LowerCritical":{"Reading":1.617}}})"), raw_leak::unreadable);
-  EXPECT_EQ(raw(R"({"Reading":"1.7","Thresholds":{"LowerCritical":{"Reading":1.617}}})"), raw_leak::unreadable);
+  EXPECT_EQ(
+      raw(R"({"Reading":1.7,"Status":{"State":"Absent"},"Thresholds":{"LowerCritical":{"Reading":1.617}}})"),
+      raw_leak::unreadable);
+  EXPECT_EQ(raw(R"({"Reading":null,"Thresholds":{"LowerCritical":{"Reading":1.617}}})"),
+            raw_leak::unreadable);
+  EXPECT_EQ(raw(R"({"Reading":"1.7","Thresholds":{"LowerCritical":{"Reading":1.617}}})"),
+            raw_leak::unreadable);
 }
 
 TEST(leak_table, names_are_shortened_as_the_sku_has_them) {
@@ -108,17 +120,21 @@ TEST(decoders, an_absent_sensor_at_zero_has_no_value) {
 
 TEST(decoders, power_is_unknown_for_any_other_word_or_type) {
   EXPECT_EQ(decode_power_state(parsed(R"({"PowerState":"On"})").root()), journal::POWER_ON);
-  for (const char* text : {"{}", R"({"PowerState":true})", R"({"PowerState":null})", R"({"PowerState":"on"})", R"({"PowerState":"Paused"})"}) {
+  for (const char* text : {"{}", R"({"PowerState":true})", R"({"PowerState":null})", R"({"PowerState":"on"})",
+                           R"({"PowerState":"Paused"})"}) {
     EXPECT_EQ(decode_power_state(parsed(text).root()), journal::POWER_UNKNOWN) << text;
   }
 }
 
 TEST(decoders, ok_on_a_part_that_shows_nothing_is_not_health) {
-  const auto gpu = decode_processor(parsed(R"({"Id":"GPU_0","ProcessorType":"GPU","Status":{"State":"Enabled","Health":"OK"}})").root());
+  const auto gpu = decode_processor(
+      parsed(R"({"Id":"GPU_0","ProcessorType":"GPU","Status":{"State":"Enabled","Health":"OK"}})").root());
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->part.health(), journal::HEALTH_UNKNOWN);
   const auto named = decode_processor(
-      parsed(R"({"Id":"GPU_0","ProcessorType":"GPU","Model":"Rubin","Status":{"State":"Enabled","Health":"OK"}})").root());
+      parsed(
+          R"({"Id":"GPU_0","ProcessorType":"GPU","Model":"Rubin","Status":{"State":"Enabled","Health":"OK"}})")
+          .root());
   EXPECT_EQ(named->part.health(), journal::HEALTH_GOOD);
   EXPECT_TRUE(is_placeholder("CPLDSerialNumber"));
   EXPECT_TRUE(is_placeholder("N/A"));
@@ -134,15 +150,18 @@ TEST(decoders, a_shelf_supply_with_its_capacity_as_text_has_watts) {
 }
 
 TEST(decoders, a_task_is_found_by_the_whole_name_of_its_component) {
-  const auto task = parsed(R"({"Payload":{"JsonBody":"{\"Targets\":[\"/redfish/v1/UpdateService/FirmwareInventory/FW_CPLD_10\"]}"}})");
+  const auto task = parsed(
+      R"({"Payload":{"JsonBody":"{\"Targets\":[\"/redfish/v1/UpdateService/FirmwareInventory/FW_CPLD_10\"]}"}})");
   EXPECT_TRUE(task_is_for(task.root(), "FW_CPLD_10"));
   EXPECT_FALSE(task_is_for(task.root(), "FW_CPLD_1"));
   EXPECT_FALSE(task_is_for(task.root(), ""));
 }
 
 TEST(decoders, a_task_with_an_unknown_word_is_not_done) {
-  EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Completed","TaskStatus":"OK"})").root(), 200).state, task_state::completed);
-  EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Completed","TaskStatus":"Critical"})").root(), 200).state, task_state::failed);
+  EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Completed","TaskStatus":"OK"})").root(), 200).state,
+            task_state::completed);
+  EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Completed","TaskStatus":"Critical"})").root(), 200).state,
+            task_state::failed);
   EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Exception"})").root(), 200).state, task_state::failed);
   EXPECT_EQ(decode_task(parsed(R"({"TaskState":"Marvellous"})").root(), 200).state, task_state::running);
   EXPECT_EQ(decode_task(parsed(R"({})").root(), 202).state, task_state::running);
@@ -174,11 +193,13 @@ TEST(points, a_report_replaces_its_points_and_text_is_bad_not_zero) {
 }
 
 TEST(points, sensors_give_units_that_reports_keep) {
-  const auto sensor = decode_sensor_points(R"({"Reading":40,"ReadingUnits":"Cel","Status":{"State":"Enabled"}})", "/a", 1);
+  const auto sensor =
+      decode_sensor_points(R"({"Reading":40,"ReadingUnits":"Cel","Status":{"State":"Enabled"}})", "/a", 1);
   ASSERT_TRUE(sensor.ok());
   point_table table;
   table.apply(*sensor);
-  const auto report = decode_metric_report(R"({"MetricValues":[{"MetricProperty":"/a","MetricValue":"41"}]})", "/report", 2);
+  const auto report =
+      decode_metric_report(R"({"MetricValues":[{"MetricProperty":"/a","MetricValue":"41"}]})", "/report", 2);
   table.apply(*report);
   EXPECT_EQ(table.find("/a")->value, 41);
   EXPECT_EQ(table.find("/a")->unit, "Cel");
@@ -207,16 +228,21 @@ std::size_t decode_all(const std::string& text) {
     seen += judge_detector(body, raw).detail.size();
   }
   seen += decode_page(body).members.size() + messages_of(body).size() + decode_status(body).state.size();
-  seen += static_cast<std::size_t>(decode_raw_leak(body)) + static_cast<std::size_t>(decode_power_state(body));
-  seen += decode_action(body, "ComputerSystem.Reset", "ResetType").values.size() + decode_action_info(body, "ResetType").size();
+  seen +=
+      static_cast<std::size_t>(decode_raw_leak(body)) + static_cast<std::size_t>(decode_power_state(body));
+  seen += decode_action(body, "ComputerSystem.Reset", "ResetType").values.size() +
+          decode_action_info(body, "ResetType").size();
   if (const auto processor = decode_processor(body)) seen += processor->serial_key.size();
-  for (const part_facts& part : {decode_memory(body), decode_drive(body), decode_adapter(body), decode_switch_asic(body),
-                                 decode_supply(body)}) {
+  for (const part_facts& part : {decode_memory(body), decode_drive(body), decode_adapter(body),
+                                 decode_switch_asic(body), decode_supply(body)}) {
     seen += part.serial_key.size();
   }
-  seen += decode_port_gbps(body).value_or(0) + static_cast<std::size_t>(decode_slot_ordinal(body).value_or(0));
-  seen += decode_account(body, "/a").name.size() + decode_boot(body).target.size() + decode_task(body, 200).message.size();
-  seen += static_cast<std::size_t>(decode_link_up(body).value_or(false)) + static_cast<std::size_t>(task_is_for(body, "UEFI"));
+  seen +=
+      decode_port_gbps(body).value_or(0) + static_cast<std::size_t>(decode_slot_ordinal(body).value_or(0));
+  seen += decode_account(body, "/a").name.size() + decode_boot(body).target.size() +
+          decode_task(body, 200).message.size();
+  seen += static_cast<std::size_t>(decode_link_up(body).value_or(false)) +
+          static_cast<std::size_t>(task_is_for(body, "UEFI"));
   // As the root and only body of a service.
   crawled all;
   fetched root;
@@ -238,7 +264,8 @@ TEST(captured_bodies, go_through_every_decoder) {
 TEST(captured_bodies, seeded_damage_crashes_nothing) {
   const auto bodies = all_captured_bodies();
   std::mt19937_64 random(20'261'130);
-  const std::vector<std::string> pieces{"null", "\"NA\"", "-1", "1e999", "[]", "{}", "true", "\"\"", "\\u0000", "{\"@odata.id\":", "]", "\xff"};
+  const std::vector<std::string> pieces{"null", "\"NA\"", "-1",      "1e999",           "[]", "{}",
+                                        "true", "\"\"",   "\\u0000", "{\"@odata.id\":", "]",  "\xff"};
   std::size_t seen = 0;
   for (std::size_t i = 0; i < bodies.size(); i += 3) {
     const std::string text = read_text(bodies[i]);
@@ -259,7 +286,8 @@ TEST(captured_bodies, seeded_damage_crashes_nothing) {
             // A whole value gives way to another: what a wrong type looks like.
             const auto colon = damaged.find(':', at);
             const auto end = damaged.find_first_of(",}", colon == std::string::npos ? at : colon);
-            if (colon != std::string::npos && end != std::string::npos) damaged.replace(colon + 1, end - colon - 1, piece);
+            if (colon != std::string::npos && end != std::string::npos)
+              damaged.replace(colon + 1, end - colon - 1, piece);
             break;
           }
           default:

@@ -18,7 +18,8 @@ using ::testing::ElementsAre;
 class device_budget : public ::testing::Test {
  protected:
   device_budget() {
-    transport = std::make_shared<scripted_transport>([this](const http_request& request) { return script(request); });
+    transport =
+        std::make_shared<scripted_transport>([this](const http_request& request) { return script(request); });
     target = std::make_shared<device>("192.0.2.1:8443", transport, loop, device_options{});
   }
   ~device_budget() override { target->close(); }
@@ -35,7 +36,9 @@ class device_budget : public ::testing::Test {
     return paths;
   }
 
-  std::function<http_outcome(const http_request&)> script = [](const http_request&) { return reply_of(200, "{}"); };
+  std::function<http_outcome(const http_request&)> script = [](const http_request&) {
+    return reply_of(200, "{}");
+  };
   std::shared_ptr<test_loop> loop = std::make_shared<test_loop>();
   std::shared_ptr<scripted_transport> transport;
   std::shared_ptr<device> target;
@@ -67,7 +70,9 @@ TEST_F(device_budget, sends_safety_before_command_before_telemetry) {
 
 TEST_F(device_budget, leaves_a_failing_device_alone_and_then_serves_it_one_by_one) {
   int failures = 2;
-  script = [&failures](const http_request&) { return failures-- > 0 ? reply_of(500, "") : reply_of(200, "{}"); };
+  script = [&failures](const http_request&) {
+    return failures-- > 0 ? reply_of(500, "") : reply_of(200, "{}");
+  };
   get("/a");
   EXPECT_EQ(transport->seen.size(), 1u);  // it waits
   EXPECT_THAT(loop->delays, ElementsAre(milliseconds(250)));
@@ -135,11 +140,13 @@ TEST_F(device_budget, does_not_follow_a_link_to_another_host) {
 TEST_F(device_budget, no_fault_shows_the_token_or_a_password) {
   script = [](const http_request& request) {
     if (request.path == "/redfish/v1") return reply_of(200, R"({"Links":{"Sessions":{"@odata.id":"/S"}}})");
-    if (request.path == "/S") return reply_of(201, "{}", {{"x-auth-token", "token-4711"}, {"location", "/S/1"}});
+    if (request.path == "/S")
+      return reply_of(201, "{}", {{"x-auth-token", "token-4711"}, {"location", "/S/1"}});
     return reply_of(400, "{}");
   };
   absl::StatusOr<session_facts> session = absl::InternalError("none");
-  target->log_in({"root", "pass-0815"}, [&session](absl::StatusOr<session_facts> got) { session = std::move(got); });
+  target->log_in({"root", "pass-0815"},
+                 [&session](absl::StatusOr<session_facts> got) { session = std::move(got); });
   ASSERT_TRUE(session.ok()) << session.status();
   get("/x");
   ASSERT_EQ(answers.size(), 1u);
@@ -166,14 +173,16 @@ TEST_F(device_budget, a_changed_object_is_patched_with_its_new_etag) {
     return matched.back() == etag.front().second ? reply_of(204, "") : reply_of(412, "{}");
   };
   absl::Status result = absl::InternalError("none");
-  start<absl::Status>(patch(target, "/x", "{}", priority::command), [&result](absl::Status got) { result = std::move(got); });
+  start<absl::Status>(patch(target, "/x", "{}", priority::command),
+                      [&result](absl::Status got) { result = std::move(got); });
   EXPECT_TRUE(result.ok()) << result;
   EXPECT_THAT(matched, ElementsAre("\"1\"", "\"2\""));
 }
 
 listing read_list(const std::shared_ptr<device>& target, const std::string& uri) {
   listing list;
-  start<listing>(fetch_list(target, uri, priority::telemetry), [&list](listing got) { list = std::move(got); });
+  start<listing>(fetch_list(target, uri, priority::telemetry),
+                 [&list](listing got) { list = std::move(got); });
   return list;
 }
 
@@ -192,8 +201,11 @@ TEST_F(device_budget, follows_pages_and_counts_each_member_once) {
 
 TEST_F(device_budget, pages_that_go_round_and_short_lists_are_incomplete) {
   script = [](const http_request& request) {
-    if (request.path == "/short") return reply_of(200, R"({"Members@odata.count":9,"Members":[{"@odata.id":"/a"}]})");
-    return reply_of(200, R"({"Members@odata.count":1,"Members":[{"@odata.id":"/a"}],"Members@odata.nextLink":"/L?$skip=1"})");
+    if (request.path == "/short")
+      return reply_of(200, R"({"Members@odata.count":9,"Members":[{"@odata.id":"/a"}]})");
+    return reply_of(
+        200,
+        R"({"Members@odata.count":1,"Members":[{"@odata.id":"/a"}],"Members@odata.nextLink":"/L?$skip=1"})");
   };
   EXPECT_FALSE(read_list(target, "/L").complete);
   const listing list = read_list(target, "/short");
@@ -217,13 +229,17 @@ TEST_F(device_budget, a_page_that_fails_keeps_the_members_before_it) {
 
 TEST(redfish_driver, letting_go_of_it_answers_what_is_open) {
   const auto loop = std::make_shared<test_loop>();
-  const auto transport = std::make_shared<scripted_transport>([](const http_request&) { return reply_of(200, "{}"); });
+  const auto transport =
+      std::make_shared<scripted_transport>([](const http_request&) { return reply_of(200, "{}"); });
   transport->hold = true;
   auto driver = make_redfish_factory(transport, loop)->make_bmc("192.0.2.1:8443", journal::COMPUTE_TRAY);
   std::vector<absl::Status> results;
   driver->read_power([&results](const absl::StatusOr<power_facts>& got) { results.push_back(got.status()); });
-  driver->read_detectors([&results](const absl::StatusOr<std::vector<detector_facts>>& got) { results.push_back(got.status()); });
-  driver->login({"root", "x"}, [&results](const absl::StatusOr<session_facts>& got) { results.push_back(got.status()); });
+  driver->read_detectors([&results](const absl::StatusOr<std::vector<detector_facts>>& got) {
+    results.push_back(got.status());
+  });
+  driver->login({"root", "x"},
+                [&results](const absl::StatusOr<session_facts>& got) { results.push_back(got.status()); });
   EXPECT_TRUE(results.empty());
   driver.reset();
   ASSERT_EQ(results.size(), 3u);

@@ -51,22 +51,93 @@ const expectation expectations[] = {
     {"nvidia-gb200-compute-tray", 2, "On", 2, 4, 0, 0, 4, 0, 0, 0, 0, {236, 83, 9, 144}, {}, 3, 0, 1, bad},
     {"nvidia-nvswitch-tray", 1, "On", 0, 0, 0, 0, 0, 0, 0, 0, 0, {5, 5, 0, 0}, {}, 7, 0, 0, unknown},
     {"nvidia-bluefield3-dpu", 1, "On", 0, 0, 0, 0, 0, 0, 0, 0, 0, {20, 18, 2, 0}, {}, 0, 0, 0, unknown},
-    {"supermicro-sys-821ge-h100", 1, "On", 2, 8, 0, 0, 0, 6, 0, 0, 2, {1, 0, 1, 0}, {38, 36, 2, 0}, 0, 0, 0, unknown},
+    {"supermicro-sys-821ge-h100",
+     1,
+     "On",
+     2,
+     8,
+     0,
+     0,
+     0,
+     6,
+     0,
+     0,
+     2,
+     {1, 0, 1, 0},
+     {38, 36, 2, 0},
+     0,
+     0,
+     0,
+     unknown},
     {"supermicro-a21ge-b200-partial", 2, "On", 2, 2, 1, 0, 0, 0, 0, 0, 6, {}, {}, 0, 0, 0, unknown},
     {"dell-poweredge-r750", 1, "On", 2, 1, 0, 0, 0, 2, 0, 0, 0, {33, 33, 0, 0}, {}, 0, 0, 0, unknown},
     {"dell-idrac-forbidden", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 0, unknown},
     {"lenovo-sr670v2-xcc", 1, "On", 2, 8, 0, 0, 8, 4, 0, 0, 0, {236, 61, 7, 168}, {}, 0, 0, 0, unknown},
     {"hpe-xl675d-a100-ilo5", 1, "On", 2, 8, 0, 0, 0, 4, 0, 2, 0, {}, {65, 53, 12, 0}, 0, 0, 0, bad},
-    {"gigabyte-h262-megarac", 1, "On", 2, 0, 0, 0, 0, 0, 0, 0, 2, {2, 2, 0, 0}, {20, 17, 3, 0}, 0, 0, 0, unknown},
+    {"gigabyte-h262-megarac",
+     1,
+     "On",
+     2,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     2,
+     {2, 2, 0, 0},
+     {20, 17, 3, 0},
+     0,
+     0,
+     0,
+     unknown},
     {"hpe-cray-ex-cmm", 0, "On", 0, 0, 0, 0, 0, 0, 0, 0, 4, {81, 73, 8, 0}, {}, 0, 0, 3, unknown},
     {"openbmc-generic", 1, "Off", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 0, unknown},
     {"dmtf-public-rackmount1", 1, "On", 1, 0, 1, 1, 0, 0, 1, 1, 0, {41, 30, 11, 0}, {}, 0, 0, 0, bad},
-    {"liteon-power-shelf", 0, "On", 0, 0, 0, 0, 0, 6, 0, 0, 0, {72, 72, 0, 0}, {}, 0, 0, 0, inspect_health::good},
+    {"liteon-power-shelf",
+     0,
+     "On",
+     0,
+     0,
+     0,
+     0,
+     0,
+     6,
+     0,
+     0,
+     0,
+     {72, 72, 0, 0},
+     {},
+     0,
+     0,
+     0,
+     inspect_health::good},
     {"rack-pdu-translation-layer", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 0, bad},
-    {"ocp-cdu-examples", 0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}, 0, 0, 1, unknown, "/redfish/v1/ThermalEquipment/CDUs/1"},
+    {"ocp-cdu-examples",
+     0,
+     "",
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {},
+     {},
+     0,
+     0,
+     1,
+     unknown,
+     "/redfish/v1/ThermalEquipment/CDUs/1"},
 };
 
-void PrintTo(const expectation& one, std::ostream* out) { *out << one.tree; }
+void PrintTo(const expectation& one, std::ostream* out) {
+  *out << one.tree;
+}
 
 std::vector<expectation> present_trees() {
   if (captures_folder().empty()) return {};
@@ -79,13 +150,15 @@ class inspected_tree : public ::testing::TestWithParam<expectation> {
     const auto tree = captures_folder() / GetParam().tree;
     inspect_options options;
     options.start = GetParam().start;
-    return inspect_with([tree](const http_request& request) { return redfish::replay(tree, request); }, options);
+    return inspect_with([tree](const http_request& request) { return redfish::replay(tree, request); },
+                        options);
   }
 };
 
 std::size_t with_verdict(const inspect_report& report, std::string_view verdict) {
-  return static_cast<std::size_t>(std::count_if(report.detectors.begin(), report.detectors.end(),
-                                                [verdict](const inspected_detector& row) { return row.verdict == verdict; }));
+  return static_cast<std::size_t>(
+      std::count_if(report.detectors.begin(), report.detectors.end(),
+                    [verdict](const inspected_detector& row) { return row.verdict == verdict; }));
 }
 
 void expect_readings(const inspected_readings& seen, const inspected_readings& wanted, const char* name) {
@@ -122,7 +195,8 @@ TEST_P(inspected_tree, is_concluded_as_its_readme_says) {
   EXPECT_EQ(supplies[2], wanted.supplies_absent);
   EXPECT_EQ(supplies[3], wanted.supplies_unknown);
   expect_readings(report.sensors, wanted.sensors, "sensors");
-  if (wanted.temperatures.listed > 0) expect_readings(report.temperatures, wanted.temperatures, "temperatures");
+  if (wanted.temperatures.listed > 0)
+    expect_readings(report.temperatures, wanted.temperatures, "temperatures");
   EXPECT_EQ(with_verdict(report, "dry"), wanted.dry);
   EXPECT_EQ(with_verdict(report, "leak"), wanted.leak);
   EXPECT_EQ(with_verdict(report, "unknown"), wanted.undecided);
@@ -164,7 +238,9 @@ TEST(inspect_captures, names_what_is_particular_to_a_tree) {
   EXPECT_EQ(tray.memory_gib, 960);
   EXPECT_THAT(tray.bad, ::testing::Contains(::testing::HasSubstr("/Chassis/HGX_CPU_0: Critical")));
   EXPECT_THAT(tray.bad, ::testing::Contains(::testing::HasSubstr("/HGX_BMC_0: Critical")));
-  EXPECT_THAT(tray.bad, ::testing::Not(::testing::Contains(::testing::HasSubstr("Sensors"))));  // absent optics are absent
+  EXPECT_THAT(
+      tray.bad,
+      ::testing::Not(::testing::Contains(::testing::HasSubstr("Sensors"))));  // absent optics are absent
 
   const inspect_report server = look_at("hpe-xl675d-a100-ilo5");
   EXPECT_EQ(server.gpu_source, "an OEM list");
@@ -191,9 +267,8 @@ TEST(inspect_captures, names_what_is_particular_to_a_tree) {
 }
 
 TEST(inspect, an_unreachable_device_gives_seven_and_an_empty_service_is_unknown) {
-  const inspect_report gone = inspect_with([](const http_request&) {
-    return redfish::no_answer(redfish::transport_error::unreachable);
-  });
+  const inspect_report gone = inspect_with(
+      [](const http_request&) { return redfish::no_answer(redfish::transport_error::unreachable); });
   EXPECT_FALSE(gone.reachable);
   EXPECT_EQ(exit_code(gone), 7);
   const inspect_report empty = inspect_with([](const http_request&) { return redfish::reply_of(200, "{}"); });
@@ -207,7 +282,8 @@ TEST(inspect, a_refused_login_is_named_and_the_rest_is_read) {
   const inspect_report report = inspect_with(
       [](const http_request& request) {
         if (request.method == redfish::http_method::post) return redfish::reply_of(401, "{}");
-        if (request.path == "/redfish/v1") return redfish::reply_of(200, R"({"Links":{"Sessions":{"@odata.id":"/S"}},"UUID":"u"})");
+        if (request.path == "/redfish/v1")
+          return redfish::reply_of(200, R"({"Links":{"Sessions":{"@odata.id":"/S"}},"UUID":"u"})");
         return redfish::reply_of(404, "{}");
       },
       options);
@@ -221,16 +297,19 @@ TEST(inspect, a_healthy_tray_is_good_and_a_wet_detector_is_bad) {
   std::string state = "OK";
   const auto service = [&state](const http_request& request) {
     const std::map<std::string, std::string> bodies{
-        {"/redfish/v1", R"({"Systems":{"@odata.id":"/redfish/v1/S"},"Chassis":{"@odata.id":"/redfish/v1/C"}})"},
+        {"/redfish/v1",
+         R"({"Systems":{"@odata.id":"/redfish/v1/S"},"Chassis":{"@odata.id":"/redfish/v1/C"}})"},
         {"/redfish/v1/S", R"({"Members":[{"@odata.id":"/redfish/v1/S/1"}],"Members@odata.count":1})"},
         {"/redfish/v1/S/1", R"({"Id":"1","PowerState":"On","Status":{"State":"Enabled","Health":"OK"}})"},
         {"/redfish/v1/C", R"({"Members":[{"@odata.id":"/redfish/v1/C/1"}],"Members@odata.count":1})"},
-        {"/redfish/v1/C/1", R"({"Id":"1","Status":{"State":"Enabled","Health":"OK"},"ThermalSubsystem":{"@odata.id":"/redfish/v1/T"}})"},
+        {"/redfish/v1/C/1",
+         R"({"Id":"1","Status":{"State":"Enabled","Health":"OK"},"ThermalSubsystem":{"@odata.id":"/redfish/v1/T"}})"},
         {"/redfish/v1/T", R"({"LeakDetection":{"@odata.id":"/redfish/v1/L"}})"},
         {"/redfish/v1/L", R"({"LeakDetectors":{"@odata.id":"/redfish/v1/D"}})"},
         {"/redfish/v1/D", R"({"Members":[{"@odata.id":"/redfish/v1/D/a"}],"Members@odata.count":1})"},
-        {"/redfish/v1/D/a", R"({"@odata.type":"#LeakDetector.v1_2_0.LeakDetector","Id":"a","DetectorState":")" + state +
-                                R"(","Status":{"State":"Enabled","Health":")" + state + R"("}})"}};
+        {"/redfish/v1/D/a",
+         R"({"@odata.type":"#LeakDetector.v1_2_0.LeakDetector","Id":"a","DetectorState":")" + state +
+             R"(","Status":{"State":"Enabled","Health":")" + state + R"("}})"}};
     const auto found = bodies.find(request.path);
     return found == bodies.end() ? redfish::reply_of(404, "{}") : redfish::reply_of(200, found->second);
   };

@@ -12,8 +12,9 @@ using nlohmann::json;
 
 std::filesystem::path captures_folder() {
   const char* const set = std::getenv("BUSBAR_FIELD_DATA");
-  const std::filesystem::path data = set != nullptr ? std::filesystem::path(set)
-                                                    : std::filesystem::path(BUSBAR_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path data = set != nullptr
+                                         ? std::filesystem::path(set)
+                                         : std::filesystem::path(BUSBAR_SOURCE_DIR) / "../shared/data";
   const std::filesystem::path folder = data / "redfish-captures";
   return std::filesystem::is_directory(folder) ? folder : std::filesystem::path();
 }
@@ -54,7 +55,9 @@ http_outcome replay(const std::filesystem::path& tree, const http_request& reque
   outcome.reply.body = read_text(folder / "index.json");
   const json body = json::parse(outcome.reply.body, nullptr, false);
   if (!body.is_object() || body.size() != 1 || !body.contains("error")) return outcome;
-  const auto said = [&outcome](const char* word) { return outcome.reply.body.find(word) != std::string::npos; };
+  const auto said = [&outcome](const char* word) {
+    return outcome.reply.body.find(word) != std::string::npos;
+  };
   outcome.reply.status = said("ResourceNotFound") || said("ResourceMissingAtURI") ? 404
                          : said("InternalError") || said("GeneralError")          ? 500
                                                                                   : 400;

@@ -1,5 +1,5 @@
-// Answers from a folder of captured bodies, as its README says: index.json is the body of a GET, a missing one is 404, a body
-// with nothing but an error was an error answer, custom.json gives status and raw body.
+// Answers from a folder of captured bodies, as its README says: index.json is the body of a GET, a missing
+// one is 404, a body with nothing but an error was an error answer, custom.json gives status and raw body.
 #pragma once
 
 #include <filesystem>

@@ -19,10 +19,14 @@ http_outcome answer(int status, const json& body, http_headers headers = {}) {
 }
 
 http_outcome error(int status, const std::string& id) {
-  return answer(status, {{"error", {{"@Message.ExtendedInfo", {{{"MessageId", "Base.1.18." + id}, {"Message", id}}}}}}});
+  return answer(
+      status,
+      {{"error", {{"@Message.ExtendedInfo", {{{"MessageId", "Base.1.18." + id}, {"Message", id}}}}}}});
 }
 
-json link(const std::string& path) { return {{"@odata.id", root + path}}; }
+json link(const std::string& path) {
+  return {{"@odata.id", root + path}};
+}
 
 json list(const std::vector<std::string>& paths, std::size_t more = 0) {
   json members = json::array();
@@ -36,7 +40,9 @@ json scalar(const std::string& text) {
   return parsed.is_number() ? parsed : json(text);
 }
 
-const char* word_of(journal::PowerState state) { return state == journal::POWER_ON ? "On" : "Off"; }
+const char* word_of(journal::PowerState state) {
+  return state == journal::POWER_ON ? "On" : "Off";
+}
 
 void add_detectors(json& tree, const fake_device& device) {
   std::vector<std::string> paths;
@@ -46,17 +52,23 @@ void add_detectors(json& tree, const fake_device& device) {
     const bool wet = one.verdict == journal::Detector::LEAK;
     const bool unknown = one.verdict == journal::Detector::UNKNOWN;
     const std::string path = "/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors/" + id;
-    tree[path] = {{"Id", id}, {"DetectorState", wet ? "Critical" : "OK"},
-                  {"Status", {{"State", unknown ? "UnavailableOffline" : "Enabled"}, {"Health", wet ? "Critical" : "OK"}}}};
+    tree[path] = {
+        {"Id", id},
+        {"DetectorState", wet ? "Critical" : "OK"},
+        {"Status",
+         {{"State", unknown ? "UnavailableOffline" : "Enabled"}, {"Health", wet ? "Critical" : "OK"}}}};
     const auto reaction = device.device_attributes.find("leak_reaction.critical");
     if (reaction != device.device_attributes.end()) tree[path]["CriticalReactionType"] = reaction->second;
     const std::string sensor = "/Chassis/Chassis_0/Sensors/" + id;
-    tree[sensor] = {{"Id", id}, {"Reading", wet ? 0.4 : 1.75}, {"Status", {{"State", "Enabled"}}},
+    tree[sensor] = {{"Id", id},
+                    {"Reading", wet ? 0.4 : 1.75},
+                    {"Status", {{"State", "Enabled"}}},
                     {"Thresholds", {{"LowerCritical", {{"Reading", 1.617}}}}}};
     paths.push_back(path);
     sensors.push_back(sensor);
   }
-  tree["/Chassis/Chassis_0/ThermalSubsystem"] = {{"LeakDetection", link("/Chassis/Chassis_0/ThermalSubsystem/LeakDetection")}};
+  tree["/Chassis/Chassis_0/ThermalSubsystem"] = {
+      {"LeakDetection", link("/Chassis/Chassis_0/ThermalSubsystem/LeakDetection")}};
   tree["/Chassis/Chassis_0/ThermalSubsystem/LeakDetection"] = {
       {"LeakDetectors", link("/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors")}};
   tree["/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors"] = list(paths);
@@ -66,23 +78,33 @@ void add_detectors(json& tree, const fake_device& device) {
 void add_systems(json& tree, const fake_device& device) {
   tree["/Systems"] = list({"/Systems/System_0", "/Systems/HGX_Baseboard_0"});
   tree["/Systems/System_0"] = {
-      {"Id", "System_0"}, {"SerialNumber", device.identity.serial.value_or("")}, {"Model", device.identity.model.value_or("")},
-      {"PowerState", word_of(device.power)}, {"@Redfish.Settings", {{"SettingsObject", link("/Systems/System_0/Settings")}}},
-      {"Bios", link("/Systems/System_0/Bios")}, {"Processors", link("/Systems/System_0/Processors")},
-      {"Actions", {{"#ComputerSystem.Reset", {{"target", root + "/Systems/System_0/Actions/ComputerSystem.Reset"},
-                                              {"@Redfish.ActionInfo", root + "/Systems/System_0/ResetActionInfo"}}}}},
+      {"Id", "System_0"},
+      {"SerialNumber", device.identity.serial.value_or("")},
+      {"Model", device.identity.model.value_or("")},
+      {"PowerState", word_of(device.power)},
+      {"@Redfish.Settings", {{"SettingsObject", link("/Systems/System_0/Settings")}}},
+      {"Bios", link("/Systems/System_0/Bios")},
+      {"Processors", link("/Systems/System_0/Processors")},
+      {"Actions",
+       {{"#ComputerSystem.Reset",
+         {{"target", root + "/Systems/System_0/Actions/ComputerSystem.Reset"},
+          {"@Redfish.ActionInfo", root + "/Systems/System_0/ResetActionInfo"}}}}},
       {"Links", {{"ManagedBy", {link("/Managers/BMC_0")}}}}};
-  tree["/Systems/HGX_Baseboard_0"] = {{"Id", "HGX_Baseboard_0"}, {"Processors", link("/Systems/HGX_Baseboard_0/Processors")}};
-  tree["/Systems/System_0/ResetActionInfo"] = {{"Parameters", {{{"Name", "ResetType"}, {"AllowableValues", device.offered}}}}};
-  tree["/Systems/System_0/Settings"] = {{"Boot", {{"BootSourceOverrideEnabled", device.boot.enabled},
-                                                  {"BootSourceOverrideTarget", device.boot.target},
-                                                  {"HttpBootUri", device.boot.uri}}}};
+  tree["/Systems/HGX_Baseboard_0"] = {{"Id", "HGX_Baseboard_0"},
+                                      {"Processors", link("/Systems/HGX_Baseboard_0/Processors")}};
+  tree["/Systems/System_0/ResetActionInfo"] = {
+      {"Parameters", {{{"Name", "ResetType"}, {"AllowableValues", device.offered}}}}};
+  tree["/Systems/System_0/Settings"] = {{"Boot",
+                                         {{"BootSourceOverrideEnabled", device.boot.enabled},
+                                          {"BootSourceOverrideTarget", device.boot.target},
+                                          {"HttpBootUri", device.boot.uri}}}};
   json now = json::object();
   for (const auto& [name, value] : device.bios) now[name] = scalar(value);
   json later = now;
   for (const auto& [name, value] : device.bios_pending) later[name] = scalar(value);
-  tree["/Systems/System_0/Bios"] = {{"Attributes", now},
-                                    {"@Redfish.Settings", {{"SettingsObject", link("/Systems/System_0/Bios/Settings")}}}};
+  tree["/Systems/System_0/Bios"] = {
+      {"Attributes", now},
+      {"@Redfish.Settings", {{"SettingsObject", link("/Systems/System_0/Bios/Settings")}}}};
   tree["/Systems/System_0/Bios/Settings"] = {{"Attributes", later}};
 }
 
@@ -91,10 +113,15 @@ void add_processors(json& tree, const fake_device& device) {
   std::vector<std::string> board;
   for (const journal::Part& part : device.parts) {
     const std::string path = "/Systems/HGX_Baseboard_0/Processors/" + part.id();
-    tree[path] = {{"Id", part.id()}, {"ProcessorType", part.kind() == "gpu" ? "GPU" : "CPU"}, {"Model", part.model()},
-                  {"SerialNumber", part.serial()}, {"TotalCores", part.cores()},
-                  {"MemorySummary", {{"TotalMemorySizeMiB", part.memory_gib() * 1024}}},
-                  {"Status", {{"State", "Enabled"}, {"Health", part.health() == journal::HEALTH_GOOD ? "OK" : "Critical"}}}};
+    tree[path] = {
+        {"Id", part.id()},
+        {"ProcessorType", part.kind() == "gpu" ? "GPU" : "CPU"},
+        {"Model", part.model()},
+        {"SerialNumber", part.serial()},
+        {"TotalCores", part.cores()},
+        {"MemorySummary", {{"TotalMemorySizeMiB", part.memory_gib() * 1024}}},
+        {"Status",
+         {{"State", "Enabled"}, {"Health", part.health() == journal::HEALTH_GOOD ? "OK" : "Critical"}}}};
     board.push_back(path);
     if (part.kind() == "cpu") {  // the host shows its CPUs a second time
       tree["/Systems/System_0/Processors/" + part.id()] = tree[path];
@@ -120,7 +147,10 @@ void add_services(json& tree, const fake_device& device) {
   std::vector<std::string> accounts;
   for (const auto& [name, account] : device.accounts) {
     accounts.push_back("/AccountService/Accounts/" + name);
-    tree[accounts.back()] = {{"UserName", name}, {"RoleId", account.role}, {"Enabled", true}, {"Locked", false},
+    tree[accounts.back()] = {{"UserName", name},
+                             {"RoleId", account.role},
+                             {"Enabled", true},
+                             {"Locked", false},
                              {"@odata.etag", "\"" + std::to_string(account.password.size()) + "\""}};
   }
   tree["/AccountService"] = {{"Accounts", link("/AccountService/Accounts")}};
@@ -140,7 +170,9 @@ void add_services(json& tree, const fake_device& device) {
                               : one.state == task_state::completed ? "Completed"
                                                                    : "Exception";
     const json targets = {{"Targets", {root + "/UpdateService/FirmwareInventory/" + one.component}}};
-    tree[path] = {{"TaskState", state}, {"TaskStatus", "OK"}, {"StartTime", "2026-01-01T00:00:0" + path.substr(path.size() - 1)},
+    tree[path] = {{"TaskState", state},
+                  {"TaskStatus", "OK"},
+                  {"StartTime", "2026-01-01T00:00:0" + path.substr(path.size() - 1)},
                   {"Payload", {{"JsonBody", targets.dump()}}}};
     tasks.push_back(path);
   }
@@ -148,7 +180,8 @@ void add_services(json& tree, const fake_device& device) {
   tree["/TaskService/Tasks"] = list(tasks);
   const auto timeout = device.device_attributes.find("session_timeout_s");
   tree["/SessionService"] = {{"Sessions", link("/SessionService/Sessions")}};
-  if (timeout != device.device_attributes.end()) tree["/SessionService"]["SessionTimeout"] = scalar(timeout->second);
+  if (timeout != device.device_attributes.end())
+    tree["/SessionService"]["SessionTimeout"] = scalar(timeout->second);
 }
 
 }  // namespace
@@ -156,9 +189,12 @@ void add_services(json& tree, const fake_device& device) {
 json scripted_service::tree() {
   const fake_device& device = *device_;
   json all = json::object();
-  all[""] = {{"UUID", device.uuid}, {"Vendor", device.vendor}, {"Product", device.product},
+  all[""] = {{"UUID", device.uuid},
+             {"Vendor", device.vendor},
+             {"Product", device.product},
              {"Links", {{"Sessions", link("/SessionService/Sessions")}}}};
-  for (const char* key : {"Systems", "Chassis", "Managers", "AccountService", "UpdateService", "SessionService"}) {
+  for (const char* key :
+       {"Systems", "Chassis", "Managers", "AccountService", "UpdateService", "SessionService"}) {
     all[""][key] = link(std::string("/") + key);
   }
   all[""]["Tasks"] = link("/TaskService");
@@ -168,14 +204,18 @@ json scripted_service::tree() {
   add_services(all, device);
   const int ordinal = std::atoi(device.identity.slot.value_or("c0").c_str() + 1);
   all["/Chassis"] = list({"/Chassis/Chassis_0", "/Chassis/CBC_0", "/Chassis/Gone_0"});
-  all["/Chassis/Chassis_0"] = {{"Id", "Chassis_0"}, {"ThermalSubsystem", link("/Chassis/Chassis_0/ThermalSubsystem")},
+  all["/Chassis/Chassis_0"] = {{"Id", "Chassis_0"},
+                               {"ThermalSubsystem", link("/Chassis/Chassis_0/ThermalSubsystem")},
                                {"Sensors", link("/Chassis/Chassis_0/Sensors")}};
-  all["/Chassis/CBC_0"] = {{"Id", "CBC_0"}, {"Location", {{"PartLocation", {{"LocationOrdinalValue", ordinal}}}}}};
+  all["/Chassis/CBC_0"] = {{"Id", "CBC_0"},
+                           {"Location", {{"PartLocation", {{"LocationOrdinalValue", ordinal}}}}}};
   all["/Managers"] = list({"/Managers/BMC_0"});
-  all["/Managers/BMC_0"] = {{"EthernetInterfaces", link("/Managers/BMC_0/EthernetInterfaces")},
-                            {"Actions", {{"#Manager.Reset", {{"target", root + "/Managers/BMC_0/Actions/Manager.Reset"}}}}}};
+  all["/Managers/BMC_0"] = {
+      {"EthernetInterfaces", link("/Managers/BMC_0/EthernetInterfaces")},
+      {"Actions", {{"#Manager.Reset", {{"target", root + "/Managers/BMC_0/Actions/Manager.Reset"}}}}}};
   all["/Managers/BMC_0/EthernetInterfaces"] = list({"/Managers/BMC_0/EthernetInterfaces/eth0"});
-  all["/Managers/BMC_0/EthernetInterfaces/eth0"] = {{"Id", "eth0"}, {"MACAddress", device.identity.mac.value_or("")}};
+  all["/Managers/BMC_0/EthernetInterfaces/eth0"] = {{"Id", "eth0"},
+                                                    {"MACAddress", device.identity.mac.value_or("")}};
   return all;
 }
 
@@ -209,7 +249,8 @@ http_outcome scripted_service::handle(const http_request& request) {
   } else if (request.method == http_method::patch) {
     outcome = patch(request);
   } else {
-    outcome = device_->sessions.erase(request.path) != 0 ? answer(204, nullptr) : error(404, "ResourceNotFound");
+    outcome =
+        device_->sessions.erase(request.path) != 0 ? answer(204, nullptr) : error(404, "ResourceNotFound");
   }
   outcome.reply.certificate_sha256 = device_->certificate;
   return outcome;

@@ -1,5 +1,5 @@
-// One-thread stand-ins for the I/O loop: post runs at once (or in order after the one that is running), delays run when the test
-// says so.
+// One-thread stand-ins for the I/O loop: post runs at once (or in order after the one that is running),
+// delays run when the test says so.
 #pragma once
 
 #include <deque>
