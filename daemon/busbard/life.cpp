@@ -194,8 +194,32 @@ void end_on_second_signal() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+// The last resort of a stop: a step that does not even come back at its limit ends the process. What is durable is durable, and
+// the next start goes on from there; a stop that never ends would hold the instance's lock for ever.
+constexpr milliseconds hang_margin{5'000};
+const char* volatile step_under_guard = "";
+
+extern "C" void end_hung_stop(int) {
+  constexpr char before[] = "level=error event=stop_step_hung step=";
+  const char* const step = step_under_guard;
+  // What cannot be written cannot be told.
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, before, sizeof before - 1);
+  written = write(STDERR_FILENO, step, std::strlen(step));
+  written = write(STDERR_FILENO, "\n", 1);
+  _exit(static_cast<int>(exit_code::timeout));
+}
+
+void guard_against_hanging(const char* step, milliseconds limit) {
+  step_under_guard = step;
+  struct sigaction at_end {};
+  at_end.sa_handler = &end_hung_stop;
+  sigaction(SIGALRM, &at_end, nullptr);
+  alarm(static_cast<unsigned>((limit + hang_margin).count() / 1000));
+}
+
 template <class Step>
-bool stop_step(std::string_view name, milliseconds limit, const Step& step) {
+bool stop_step(const char* name, milliseconds limit, const Step& step) {
+  guard_against_hanging(name, limit);
   const auto begun = steady_clock::now();
   const bool done = step(limit);
   const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begun).count();
@@ -252,8 +276,10 @@ exit_code serve(const manifest::daemon_config& config, const life_options& optio
   sd_notify(0, "READY=1\nSTATUS=serving");
   wait_for_stop(**rack, options);
   const exit_code code = stop(**edge, **rack, options);
+  guard_against_hanging("teardown", milliseconds(0));
   edge->reset();
   rack->reset();
+  alarm(0);
   core::log_info("stopped", {{"code", static_cast<int>(code)}});
   core::log_flush();
   return code;

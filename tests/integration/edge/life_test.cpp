@@ -33,7 +33,7 @@ class life : public ::testing::Test {
       const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
       dup2(file, STDERR_FILENO);
       daemon::block_signals();
-      _exit(static_cast<int>(daemon::serve(config_, daemon::life_options(), factory)));
+      _exit(static_cast<int>(daemon::serve(config_, limits_, factory)));
     }
     return child;
   }
@@ -65,6 +65,7 @@ class life : public ::testing::Test {
 
   std::filesystem::path folder_;
   manifest::daemon_config config_;
+  daemon::life_options limits_;
 };
 
 TEST_F(life, starts_serves_and_stops_in_order) {
@@ -114,7 +115,7 @@ TEST_F(life, a_rack_that_cannot_start_is_told_and_ends_it) {
 }
 
 // A rack whose devices never stop: the step is given up by name, the later steps are done all the same.
-class stuck_rack final : public daemon::rack_daemon {
+class stuck_rack : public daemon::rack_daemon {
  public:
   std::shared_ptr<core::snapshot_hub> hub() const override { return inner_.hub(); }
   core::event_source events() const override { return inner_.events(); }
@@ -141,6 +142,25 @@ TEST_F(life, a_step_of_the_stop_that_hangs_is_given_up_by_name) {
   const std::string log = log_of("log");
   EXPECT_NE(log.find("event=stop_step_given_up step=devices"), std::string::npos) << log;
   EXPECT_NE(log.find("event=stop_step step=store"), std::string::npos) << log;
+}
+
+// A step that does not come back at all.
+class hung_rack final : public stuck_rack {
+ public:
+  bool stop_devices(std::chrono::milliseconds) override {
+    for (;;) pause();
+  }
+};
+
+TEST_F(life, a_step_of_the_stop_that_never_comes_back_ends_the_process_by_name) {
+  limits_.devices_limit = std::chrono::milliseconds(0);
+  const pid_t child = start("log", [](const manifest::daemon_config&) -> absl::StatusOr<std::unique_ptr<daemon::rack_daemon>> {
+    return std::unique_ptr<daemon::rack_daemon>(std::make_unique<hung_rack>());
+  });
+  ASSERT_TRUE(wait_for_event(child, "log", "ready"));
+  kill(child, SIGTERM);
+  EXPECT_EQ(exit_of(child), 6);
+  EXPECT_NE(log_of("log").find("event=stop_step_hung step=devices"), std::string::npos) << log_of("log");
 }
 
 TEST_F(life, settings_are_printed_as_they_are_read) {
