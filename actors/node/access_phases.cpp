@@ -20,6 +20,8 @@ outcome enter_wait_endpoint(machine& m) { return m.node().identity().address().e
 outcome take_wait_endpoint(machine& m, const node_event&) { return enter_wait_endpoint(m); }
 
 outcome enter_bind(machine& m) {
+  m.run().session_open = false;  // a new driver has none
+  m.run().own_session = false;
   call wanted;
   wanted.op = call_op::bind;
   wanted.text = m.node().identity().address();
@@ -52,7 +54,17 @@ outcome take_probe(machine& m, const node_event& event) {
 call_op best_login(machine& m) {
   const journal::Access& access = m.node().access();
   if (access.account_created() || m.intent_is_open("create_account", "own")) return call_op::login_own;
-  if (m.intent_is_open("set_password", "factory")) return call_op::login_breakglass;
+  if (access.factory_password_changed() || m.intent_is_open("set_password", "factory")) return call_op::login_breakglass;
+  return call_op::login_factory;
+}
+
+// The other one to try when the best was refused although it may never have been set; none when it is known to be set.
+std::optional<call_op> other_login(machine& m) {
+  const journal::Access& access = m.node().access();
+  const call_op best = best_login(m);
+  if (best == call_op::login_factory || access.account_created()) return std::nullopt;
+  if (best == call_op::login_own && access.factory_password_changed()) return call_op::login_breakglass;
+  if (best == call_op::login_breakglass && access.factory_password_changed()) return std::nullopt;
   return call_op::login_factory;
 }
 
@@ -98,15 +110,14 @@ outcome after_login(machine& m, const call_done& done) {
 outcome take_login_best(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
-  const bool unsure = best_login(m) != call_op::login_factory && !m.node().access().account_created();
   if (const auto problem = take_login(m, *done)) {
-    if (unsure && problem->kind == outcome_kind::fail) return outcome::jump(phase_id::login_fallback);
+    if (other_login(m).has_value() && problem->kind == outcome_kind::fail) return outcome::jump(phase_id::login_fallback);
     return *problem;
   }
   return after_login(m, *done);
 }
 
-outcome enter_login_fallback(machine& m) { return refuse_when_locked_out(m, call_op::login_factory); }
+outcome enter_login_fallback(machine& m) { return refuse_when_locked_out(m, other_login(m).value_or(call_op::login_factory)); }
 
 outcome take_login_fallback(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -126,7 +137,10 @@ outcome take_change_demanded(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (!done->status.ok()) {
-    if (is_transient(done->status)) return outcome::jump(phase_id::login_best);  // unsure whether it took: the login tells
+    if (is_transient(done->status)) {
+      m.run().session_open = false;
+      return outcome::jump(phase_id::login_best);  // unsure whether it took: the login tells
+    }
     return outcome::fail(fault::CREDENTIAL_CHANGE_REQUIRED, std::string(done->status.message()));
   }
   m.change().mutable_access()->set_factory_password_changed(true);
@@ -178,6 +192,7 @@ outcome enter_make_secrets(machine& m) {
 }
 
 outcome enter_create_own(machine& m) {
+  if (m.node().access().account_created()) return outcome::next();
   m.open_intent("create_account", "own");
   return m.ask(call_op::create_own_account);
 }
@@ -384,6 +399,13 @@ constexpr std::array credential{
     phase{phase_id::pass, "a login with its own account", fault::BMC_SLOW, enter_login_own, take_login_own},
 };
 
+// What a retry makes sure of before it goes on: the same certificate, the same tray, the same parts.
+constexpr std::array recheck{
+    phase{phase_id::recheck_pin, "the BMC's certificate once more", fault::BMC_UNREACHABLE, enter_probe, take_probe},
+    phase{phase_id::recheck_identity, "serial and slot once more", fault::BMC_SLOW, enter_identify, take_identify},
+    phase{phase_id::recheck_inventory, "its parts once more", fault::BMC_SLOW, enter_recheck_inventory, take_recheck_inventory},
+};
+
 constexpr std::array reconnect{
     phase{phase_id::bind_driver, "", fault::BMC_UNREACHABLE, enter_remember_session, nullptr},
     phase{phase_id::login_own, "a login with its own account", fault::BMC_UNREACHABLE, enter_login_own, take_login_own},
@@ -397,5 +419,6 @@ std::span<const phase> discover_phases() { return discover; }
 std::span<const phase> identify_phases() { return identify; }
 std::span<const phase> credential_phases() { return credential; }
 std::span<const phase> reconnect_phases() { return reconnect; }
+std::span<const phase> recheck_phases() { return recheck; }
 
 }  // namespace busbar::node

@@ -8,6 +8,7 @@
 
 #include "actors/core/digest.hpp"
 #include "actors/core/errors.hpp"
+#include "actors/node/identity_logic.hpp"
 
 namespace busbar::node {
 namespace {
@@ -65,7 +66,8 @@ void with_credentials(devices::bmc& driver, const device_context& context, const
 
 // The URI carries a token that is good once, for this boot of this member.
 void set_boot_once(devices::bmc& driver, const device_context& context, call_answer reply) {
-  const std::string token = context.agents->issue_token(context.node->name(), context.node->identity().serial());
+  const std::string& serial = context.node->identity().serial();
+  const std::string token = context.agents->issue_token(context.node->name(), is_placeholder_serial(serial) ? "" : serial);
   const journal::Staging& staging = context.spec->baseline().staging();
   const char* const joint = staging.uri().find('?') == std::string::npos ? "?" : "&";
   devices::boot_facts boot;

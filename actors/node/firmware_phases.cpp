@@ -48,6 +48,11 @@ bool is_settled(const FirmwareProgress& row) {
   return row.state() == FirmwareProgress::CURRENT || row.state() == FirmwareProgress::NOT_REQUIRED;
 }
 
+// A version that is not known is never the wanted one.
+bool is_version(const FirmwareProgress& progress, const journal::FirmwareRow& row) {
+  return !progress.seen().empty() && progress.seen() == row.version();
+}
+
 // The activation of the first row that is not settled; empty when all are.
 std::string current_group(machine& m, const std::vector<journal::FirmwareRow>& rows) {
   for (const journal::FirmwareRow& row : rows) {
@@ -65,23 +70,6 @@ void close_blind_window(machine& m) {
   m.change().set_blind_until_wall_ns(0);
   m.close_intent("reset_manager");
   m.tell("blind_window_closed", "the BMC is back");
-}
-
-// A restart or BMC reset that a crash left open: the device is given time to come back before anything is judged.
-outcome enter_recover_restart(machine& m) {
-  if (!m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_restart))) return outcome::next();
-  return m.ask(call_op::read_power);
-}
-
-outcome take_recover_restart(machine& m, const node_event& event) {
-  const call_done* const done = m.result_of(event);
-  if (done == nullptr) return outcome::wait();
-  if (!done->status.ok()) return m.on_error(done->status);
-  const auto& facts = *facts_of<devices::power_facts>(*done);
-  const bool settled = facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
-  if (!settled || (m.is_compute() && !m.node().boot().agent_connected())) return outcome::again(task_interval);
-  m.close_intent("reset", devices::redfish_name(devices::reset_type::force_restart));
-  return outcome::next();
 }
 
 outcome enter_read_firmware(machine& m) {
@@ -109,7 +97,7 @@ outcome take_read_firmware(machine& m, const node_event& event) {
     progress.set_wanted(row.version());
     progress.set_seen(version_of(seen, row.component()));
     const auto old = std::find_if(before.begin(), before.end(), [&row](const auto& p) { return p.component() == row.component(); });
-    if (progress.seen() == row.version()) {
+    if (is_version(progress, row)) {
       progress.set_state(FirmwareProgress::CURRENT);
       m.close_intent("push_firmware", row.component());
     } else if (old != before.end() && (old->state() == FirmwareProgress::PUSHING || old->state() == FirmwareProgress::PUSHED)) {
@@ -199,7 +187,8 @@ outcome take_push(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (!done->status.ok()) {
-    if (is_transient(done->status)) {
+    constexpr unsigned most_pushes = 3;
+    if (is_transient(done->status) && ++m.run().pushes < most_pushes) {
       m.run().last_error = done->status;
       return outcome::jump(phase_id::recover_push);
     }
@@ -207,6 +196,8 @@ outcome take_push(machine& m, const node_event& event) {
   }
   FirmwareProgress& progress = *progress_of(m, m.run().component);
   progress.set_state(FirmwareProgress::PUSHING);
+  m.run().pushes = 0;
+  m.change().mutable_facts()->erase("task_gone");  // of an earlier try
   if (const auto* uri = facts_of<std::string>(*done)) progress.set_task_uri(*uri);
   m.tell("firmware_pushed", fmt::format("{} {} handed to the BMC", progress.component(), progress.wanted()));
   return outcome::next();
@@ -315,7 +306,7 @@ outcome take_verify_rows(machine& m, const node_event& event) {
     FirmwareProgress& progress = *progress_of(m, row.component());
     if (row.activation() != group || progress.state() != FirmwareProgress::PUSHED) continue;
     progress.set_seen(version_of(seen, row.component()));
-    if (progress.seen() == row.version() || BUSBAR_MUTANT(update_taken_as_done)) {
+    if (is_version(progress, row) || BUSBAR_MUTANT(update_taken_as_done)) {
       progress.set_state(FirmwareProgress::CURRENT);
       m.tell("firmware_read_back", fmt::format("{} reads back {}", row.component(), row.version()));
       continue;

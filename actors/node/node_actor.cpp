@@ -34,7 +34,6 @@ struct node_shell {
   std::uint64_t timer = 0;
   std::int64_t timer_at_ns = core::never_ns;
   std::map<std::string, std::vector<agent::Measurement>> measured;
-  std::string limits;                       // whose limits this tray's agent is judged by
   std::string running_run;                  // its lease is renewed while it runs
 
   void take(node_self self, const node_event_ptr& event);
@@ -61,7 +60,6 @@ void node_shell::take(node_self self, const node_event_ptr& event) {
       return;
     }
     if (news->event.what == kind::progress) return;
-    if (news->event.what == kind::hello) limits = news->event.hello.limits();
     if (news->event.what == kind::test_done) running_run.clear();
   }
   inbox.push_back(event);
@@ -171,7 +169,7 @@ void node_shell::start_test(node_self self, const run_test& wanted) {
 
 void node_shell::judge(node_self self, const judge_suite& wanted) {
   judged_suite verdict = with.judge(logic.spec->suites().at("node"), wanted.run_id, {logic.node.name()},
-                                    logic.spec->sku().compute_tray().gpus().count(), {{logic.node.name(), limits}}, measured);
+                                    logic.spec->sku().compute_tray().gpus().count(), {{logic.node.name(), logic.spec->sku().name()}}, measured);
   auto batch = std::make_shared<core::journal_batch>();
   batch->evidence.push_back(std::make_shared<const std::string>(verdict.evidence));
   verdict.result.set_evidence(core::evidence_name(verdict.evidence));

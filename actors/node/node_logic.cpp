@@ -80,6 +80,7 @@ bool engine::wants_work() const {
 std::span<const phase> engine::current_phases() {
   if (run().reconnecting) return reconnect_phases();
   if (run().going_down) return power_down_phases();
+  if (run().recheck) return recheck_phases();
   const arrow* const now_at = current_arrow();
   return now_at == nullptr ? std::span<const phase>{} : now_at->phases;
 }
@@ -89,6 +90,7 @@ void engine::restart_arrow() {
   const bool own_session = run().own_session;
   const std::uint64_t next_call = run().next_call;
   const std::uint64_t nvlink_call = run().nvlink_call;
+  const bool recheck = run().recheck;
   if (run().permit_held) machine_.act(release_permit{});
   if (run().test_running) machine_.act(cancel_run{node().suite().run_id()});
   run() = run_state{};
@@ -96,6 +98,7 @@ void engine::restart_arrow() {
   run().own_session = own_session;
   run().next_call = next_call;  // an answer to an older call matches nothing any more
   run().nvlink_call = nvlink_call;
+  run().recheck = recheck;
 }
 
 void engine::enter_arrow() {
@@ -128,7 +131,7 @@ void engine::on_view(const rack_view& view) {
 void engine::on_retry(const retry& command) {
   journal::Node& changed = machine_.change();
   const NodeStep failed_from = changed.step();
-  if (command.from != journal::NODE_STEP_UNSPECIFIED && command.from > journal::DISCOVERED && command.from <= failed_from) {
+  if (command.from >= journal::DISCOVERED && command.from <= failed_from) {
     changed.set_step(static_cast<NodeStep>(command.from - 1));  // --from names the step to reach again
     changed.clear_suite();
   }
@@ -137,6 +140,7 @@ void engine::on_retry(const retry& command) {
   changed.set_step_entered_wall_ns(now_.wall_ns);
   machine_.tell("retried", fmt::format("goes on at {}", step_word(changed.step())));
   restart_arrow();
+  run().recheck = changed.step() >= journal::CREDENTIALED;  // earlier arrows look at identity themselves
 }
 
 void engine::on_agent(const agent_news& news) {
@@ -169,10 +173,15 @@ bool engine::handle_outside_phases(const node_event& event) {
   } else if (const auto* trusted = std::get_if<trust_pin>(&event)) {
     machine_.change().mutable_identity()->set_pin_sha256(trusted->pin);
     machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", trusted->reason), "warning");
+    run().session_open = false;  // the driver at work holds the old pin
+    run().own_session = false;
     on_retry(retry{});
   } else if (const auto* unlocked = std::get_if<unlock_logins>(&event)) {
     machine_.change().mutable_access()->set_login_failures(0);
     machine_.tell("logins_unlocked", fmt::format("login attempts allowed again by an operator: {}", unlocked->reason), "warning");
+  } else if (const auto* latch = std::get_if<leak_latch>(&event)) {
+    machine_.change().set_leak_latched(latch->latched);
+    machine_.tell(latch->latched ? "leak_latched" : "leak_latch_reset", latch->detail, latch->latched ? "error" : "warning");
   } else if (const auto* news = std::get_if<agent_news>(&event)) {
     on_agent(*news);
     return false;  // phases see it too
@@ -228,6 +237,11 @@ void engine::finish_phases() {
     run().attempts = 0;
     return;
   }
+  if (run().recheck && !run().going_down) {
+    run().recheck = false;
+    run().phase = 0;
+    return;
+  }
   const bool went_down = run().going_down;
   const arrow* const now_at = current_arrow();
   journal::Node& changed = machine_.change();
@@ -259,6 +273,7 @@ void engine::apply(const outcome& result) {
     case outcome_kind::next: ++run().phase; break;
     case outcome_kind::jump: {
       const auto found = std::find_if(phases.begin(), phases.end(), [&result](const phase& p) { return p.id == result.target; });
+      if (found == phases.end()) return fail(outcome::fail(core::fault::DEADLINE, "the table has no phase to go on with"));
       run().phase = static_cast<std::size_t>(found - phases.begin());
       break;
     }
@@ -307,6 +322,8 @@ void engine::drive() {
 
 void engine::take(const node_event& event) {
   check_deadlines();
+  // Trouble that is over names no later deadline.
+  if (const call_done* const done = machine_.result_of(event); done != nullptr && done->status.ok()) run().last_error = absl::OkStatus();
   if (!handle_outside_phases(event) && run().started && run().waiting && wants_work()) {
     const phase* const at = phase_at();
     if (at != nullptr && at->take != nullptr && run().again_at_ns == core::never_ns) {
@@ -315,7 +332,10 @@ void engine::take(const node_event& event) {
     }
   }
   drive();
-  out_.wake_at_ns = run().started ? std::min({run().again_at_ns, run().deadline_ns, run().phase_deadline_ns}) : core::never_ns;
+  if (!run().started) return;
+  out_.wake_at_ns = std::min(run().again_at_ns, run().deadline_ns);
+  // One that has passed is judged with the answer that is out; waking for it again would be at once, for ever.
+  if (run().phase_deadline_ns > now_.monotonic_ns) out_.wake_at_ns = std::min(out_.wake_at_ns, run().phase_deadline_ns);
 }
 
 }  // namespace

@@ -115,15 +115,17 @@ struct retry {               // clears the failure; from: an earlier step, or un
 };
 struct trust_pin { std::string pin; std::string reason; };
 struct unlock_logins { std::string reason; };
+struct leak_latch { bool latched = false; std::string detail; };  // as the interlock's numbered records say
 struct read_nvlink_now {};
 using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer, armed, agent_news,
-                                suite_judged, retry, trust_pin, unlock_logins, read_nvlink_now>;
+                                suite_judged, retry, trust_pin, unlock_logins, leak_latch, read_nvlink_now>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
   bool started = false;              // the current arrow's first phase was entered
   bool going_down = false;           // the power-down phases run instead of an arrow
   bool reconnecting = false;         // the phases that open a session after a restart run first
+  bool recheck = false;              // a retry: who the device is and what it holds is looked at before the arrow goes on
   bool session_open = false;
   bool own_session = false;          // the open session is our own account's
   std::size_t phase = 0;
@@ -147,7 +149,9 @@ struct run_state {
   std::string boot_id_before;
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
-  bool restart_composed = false;
+  bool restart_composed = false;     // off and on instead of ForceRestart
+  bool on_unsure = false;            // the composed On was asked and its answer was lost
+  unsigned pushes = 0;               // of one image, each with its answer lost
   int after_restart = 0;             // phase id to go to after the shared restart
   std::size_t test = 0;              // index in the suite
   bool test_running = false;

@@ -16,6 +16,8 @@ enum class phase_id : int {
   wait_endpoint, bind_driver, probe_root,
   // login and reconnect
   login_best, login_fallback, drop_old_session,
+  // retry
+  recheck_pin, recheck_identity, recheck_inventory,
   // identified
   change_demanded, identify, check_owner,
   // credentialed

@@ -19,4 +19,7 @@ std::span<const phase> configure_phases();
 std::span<const phase> validate_phases();
 std::span<const phase> pass_phases();
 
+outcome enter_recheck_inventory(machine& m);
+outcome take_recheck_inventory(machine& m, const node_event& event);
+
 }  // namespace busbar::node

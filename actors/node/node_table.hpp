@@ -32,5 +32,6 @@ struct arrow {
 std::span<const arrow> arrows_of(journal::MemberKind kind);
 std::span<const phase> power_down_phases();
 std::span<const phase> reconnect_phases();
+std::span<const phase> recheck_phases();
 
 }  // namespace busbar::node

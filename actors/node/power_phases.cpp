@@ -8,6 +8,7 @@
 
 #include "actors/core/mutant.hpp"
 #include "actors/node/detector_logic.hpp"
+#include "actors/node/identity_logic.hpp"
 #include "actors/node/node_phases.hpp"
 
 namespace busbar::node {
@@ -133,7 +134,7 @@ outcome enter_wait_agent(machine& m) {
   const journal::Boot& boot = m.node().boot();
   if (!boot.agent_connected() || boot.boot_id() == m.run().boot_id_before) return outcome::wait();
   const std::string& expected = m.node().identity().serial();
-  if (!expected.empty() && boot.agent_serial() != expected) {
+  if (!is_placeholder_serial(expected) && boot.agent_serial() != expected) {
     return outcome::fail(fault::AGENT_SERIAL_MISMATCH, "the agent's DMI serial is not the one Redfish showed", expected,
                          boot.agent_serial());
   }
@@ -166,6 +167,8 @@ outcome take_read_power(machine& m, const node_event& event) {
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& facts = *facts_of<devices::power_facts>(*done);
   note_power(m, facts);
+  if (facts.state == journal::POWER_ON) m.close_intent("reset", devices::redfish_name(devices::reset_type::on));
+  if (facts.state == journal::POWER_OFF) m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
   if (facts.state == journal::POWER_ON) return outcome::jump(m.is_compute() ? phase_id::wait_present_agent : phase_id::wait_on);
   if (facts.state == journal::POWERING_ON) return outcome::jump(phase_id::wait_on);
   if (facts.state == journal::POWER_OFF) return outcome::jump(m.is_compute() ? phase_id::boot_once : phase_id::permit_on);
@@ -198,8 +201,9 @@ outcome take_stage_off(machine& m, const node_event& event) {
 outcome take_stage_wait_off(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
-  m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
-  return take_off(m, *done, outcome::jump(phase_id::boot_once), outcome::again(poll_interval));
+  outcome result = take_off(m, *done, outcome::jump(phase_id::boot_once), outcome::again(poll_interval));
+  if (result.kind == outcome_kind::jump) m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
+  return result;
 }
 
 outcome enter_permit_on(machine& m) { return ask_permit(m, permit_kind::power_on); }

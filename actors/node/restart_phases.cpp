@@ -91,6 +91,7 @@ outcome enter_rs_permit(machine& m) { return ask_permit(m, permit_kind::restart)
 
 outcome enter_rs_reset(machine& m) {
   if (!m.run().permit_held) return outcome::jump(phase_id::rs_permit);
+  if (m.run().restart_composed) return outcome::jump(phase_id::rs_on);  // off already; detectors were read once more
   m.run().boot_id_before = m.node().boot().boot_id();
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::force_restart);
@@ -122,15 +123,31 @@ outcome take_ask(machine& m, const node_event& event) {
 outcome take_rs_wait_off(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
-  return take_off(m, *done, outcome::next(), outcome::again(poll_interval));
+  if (m.run().on_unsure && done->status.ok()) {
+    const auto seen = facts_of<devices::power_facts>(*done)->state;
+    m.run().on_unsure = seen != journal::POWER_OFF && seen != journal::POWER_ON;
+    if (seen == journal::POWER_ON || seen == journal::POWERING_ON) return outcome::jump(phase_id::rs_wait_on);
+  }
+  return take_off(m, *done, outcome::jump(phase_id::rs_detectors), outcome::again(poll_interval));
 }
 
 outcome enter_rs_on(machine& m) { return ask_reset(m, devices::reset_type::on); }
+
+outcome take_rs_on(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (done->status.ok()) return outcome::next();
+  if (!is_transient(done->status)) return m.on_error(done->status);
+  m.run().last_error = done->status;
+  m.run().on_unsure = true;
+  return outcome::jump(phase_id::rs_wait_off);  // looked at before it is asked again
+}
 
 outcome finish_restart(machine& m) {
   for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
     m.close_intent("reset", devices::redfish_name(type));
   }
+  m.run().restart_composed = false;
   give_permit_back(m);
   m.tell("host_restarted", "the host came back from its restart");
   return outcome::jump(static_cast<phase_id>(m.run().after_restart));
@@ -167,7 +184,7 @@ constexpr std::array restart{
     phase{phase_id::rs_reset, "the BMC to take the restart", fault::BMC_SLOW, enter_rs_reset, take_rs_reset},
     phase{phase_id::rs_off, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_rs_off, take_ask},
     phase{phase_id::rs_wait_off, "to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power, take_rs_wait_off},
-    phase{phase_id::rs_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_rs_on, take_ask},
+    phase{phase_id::rs_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_rs_on, take_rs_on},
     phase{phase_id::rs_wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power, take_rs_wait_on},
     phase{phase_id::rs_wait_agent, "the agent of the restarted host", fault::AGENT_NOT_SEEN, enter_rs_wait_agent,
           take_rs_wait_agent},
@@ -176,6 +193,30 @@ constexpr std::array restart{
 }  // namespace
 
 std::span<const phase> restart_phases() { return restart; }
+
+outcome enter_recover_restart(machine& m) {
+  const bool restarted = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_restart));
+  const bool composed = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_off));
+  return restarted || composed ? m.ask(call_op::read_power) : outcome::next();
+}
+
+outcome take_recover_restart(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const auto& facts = *facts_of<devices::power_facts>(*done);
+  const bool composed = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_off));
+  if (composed && facts.state == journal::POWER_OFF) {  // between its off and its on
+    m.run().restart_composed = true;
+    return go_restart(m, m.node().step() == journal::INSPECTED ? phase_id::read_firmware : phase_id::cfg_bios);
+  }
+  const bool settled = facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
+  if (!settled || (m.is_compute() && !m.node().boot().agent_connected())) return outcome::again(poll_interval);
+  for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
+    m.close_intent("reset", devices::redfish_name(type));
+  }
+  return outcome::next();
+}
 
 outcome go_restart(machine& m, phase_id then) {
   m.run().after_restart = static_cast<int>(then);

@@ -12,6 +12,11 @@ namespace busbar::node {
 std::span<const phase> restart_phases();
 outcome go_restart(machine& m, phase_id then);
 
+// First phase of an arrow that may restart the host: a restart that a crash left open is waited for or carried to its end,
+// never begun a second time.
+outcome enter_recover_restart(machine& m);
+outcome take_recover_restart(machine& m, const node_event& event);
+
 // Differences between what the baseline names and what was read; pure.
 struct attribute_plan {
   std::map<std::string, std::string> to_write;

@@ -35,6 +35,14 @@ outcome take_read_inventory(machine& m, const node_event& event) {
   return outcome::next();
 }
 
+// A part that changed since the tray was inspected has not been compared with the SKU.
+outcome recheck_done(machine& m, const devices::inventory_facts& seen) {
+  if (!seen.complete) return outcome::fail(fault::INVENTORY_INCOMPLETE, "the BMC announced parts that it did not show", "a complete inventory", seen.incomplete_why);
+  const std::string digest = inventory_digest(seen.parts);
+  if (digest == m.node().inventory_digest()) return outcome::next();
+  return outcome::fail(fault::INVENTORY_WRONG, "parts changed since this tray was inspected; retry it from inspected", m.node().inventory_digest(), digest);
+}
+
 // ---- configured ------------------------------------------------------------------------------------------------------------------
 
 outcome read_attributes(machine& m, call_op op, const journal::Attributes& wanted) {
@@ -88,9 +96,7 @@ outcome enter_cfg_decide(machine& m) {
   return plan.drift.empty() ? outcome::jump(phase_id::cfg_verify_bios) : go_restart(m, phase_id::cfg_verify_bios);
 }
 
-outcome take_cfg_verify_device(machine& m, const node_event& event) {
-  const outcome kept = keep_attributes(m, event, m.run().device);
-  if (kept.kind != outcome_kind::next) return kept;
+outcome verified(machine& m) {
   std::vector<journal::Drift> left;
   if (!BUSBAR_MUTANT(drift_ignored)) {
     left = plan_attributes(bios_of(m), m.run().bios).drift;
@@ -105,11 +111,14 @@ outcome take_cfg_verify_device(machine& m, const node_event& event) {
   return outcome::done();
 }
 
+outcome take_cfg_verify_device(machine& m, const node_event& event) {
+  outcome kept = keep_attributes(m, event, m.run().device);
+  return kept.kind == outcome_kind::next ? verified(m) : kept;
+}
+
 outcome enter_cfg_verify_device(machine& m) {
-  const outcome asked = enter_cfg_device(m);
-  if (asked.kind != outcome_kind::next) return asked;
-  m.change().clear_drift();
-  return outcome::done();
+  outcome asked = enter_cfg_device(m);  // next: the baseline names no device attribute
+  return asked.kind == outcome_kind::next ? verified(m) : asked;
 }
 
 // ---- validated -------------------------------------------------------------------------------------------------------------------
@@ -184,7 +193,8 @@ outcome take_judge(machine& m, const node_event& event) {
   if (judged == nullptr || judged->result.run_id() != m.node().suite().run_id()) return outcome::wait();
   *m.change().mutable_suite() = judged->result;
   const journal::SuiteResult& suite = m.node().suite();
-  const bool passed = suite.verdict() == journal::SuiteResult::PASS;
+  const bool whole = suite.expected() > 0 && suite.results() >= suite.expected();  // none of none is no pass
+  const bool passed = suite.verdict() == journal::SuiteResult::PASS && whole;
   journal::Event& told = m.tell("suite_result",
                                 fmt::format("suite {}: {}, {} of {} results", suite.suite(),
                                             journal::SuiteResult::Verdict_Name(suite.verdict()), suite.results(), suite.expected()),
@@ -206,6 +216,8 @@ constexpr std::array inspect{
 };
 
 constexpr phase configure_own[] = {
+    {phase_id::recover_restart, "the host to come back from a restart begun before ours", fault::BOOT_TIMEOUT,
+     enter_recover_restart, take_recover_restart},
     {phase_id::cfg_bios, "its BIOS attributes", fault::BMC_SLOW, enter_cfg_bios, take_cfg_bios},
     {phase_id::cfg_device, "its device attributes", fault::BMC_SLOW, enter_cfg_device, take_cfg_device},
     {phase_id::cfg_write_device, "its device settings", fault::CONFIG_DRIFT, enter_cfg_write_device, take_cfg_write_device},
@@ -224,6 +236,18 @@ constexpr std::array validate{
 constexpr std::array pass{phase{phase_id::pass, "", fault::DEADLINE, enter_pass, nullptr}};
 
 }  // namespace
+
+outcome enter_recheck_inventory(machine& m) {
+  if (m.node().step() < journal::INSPECTED || m.node().inventory_digest().empty()) return outcome::next();
+  return m.ask(call_op::read_inventory);
+}
+
+outcome take_recheck_inventory(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  return recheck_done(m, *facts_of<devices::inventory_facts>(*done));
+}
 
 std::span<const phase> inspect_phases() { return inspect; }
 std::span<const phase> validate_phases() { return validate; }

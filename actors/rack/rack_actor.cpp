@@ -45,7 +45,6 @@ struct rack_shell {
   bool cooling_asked = false;
   std::map<std::string, std::string> endpoints;  // name -> serialised, as last committed
   std::map<std::string, std::vector<agent::Measurement>> measured;
-  std::map<std::string, std::string> limits;     // member -> whose limits its agent is judged by
   std::string leased_run;
   bool first_arming = false;
   std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
@@ -148,6 +147,13 @@ void rack_shell::run(rack_self self, const effect& wanted) {
     const auto length = blind->begins ? std::chrono::milliseconds(blind_window_max) : std::chrono::milliseconds(0);
     with.interlock->announce_blind_window(blind->member, length, [tray = blind->member](absl::Status status) {
       if (!status.ok()) core::log_warning("blind_window_not_announced", {{"object", tray}, {"why", std::string(status.message())}});
+    });
+  } else if (const auto* latch = std::get_if<tell_latch>(&wanted)) {
+    if (auto* to = member(latch->member)) self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail}));
+  } else if (const auto* read = std::get_if<read_latches>(&wanted)) {
+    const rack_actor me = self;
+    with.interlock->read_latches(read->after, [me](absl::Status, std::vector<interlock::Latch> latches) {
+      caf::anon_send(me, make_event(latches_read{std::move(latches)}));  // a failed read gives none: asked again at the next heartbeat
     });
   } else if (const auto* test = std::get_if<run_rack_test>(&wanted)) {
     start_rack_test(self, *test);
@@ -265,7 +271,6 @@ void rack_shell::tell_armed(rack_self self, const std::string& tray, absl::Statu
 
 void rack_shell::hear_agent(rack_self self, const validation::agent_event& event) {
   using kind = validation::agent_event::kind;
-  if (event.what == kind::hello) limits[event.member] = event.hello.limits();
   const std::string& run_id = logic.rack.suite().run_id();
   const bool ours_measured = event.what == kind::measurement && event.measurement.run_id() == run_id;
   const bool ours_done = event.what == kind::test_done && event.test_done.run_id() == run_id;
@@ -296,6 +301,9 @@ void rack_shell::start_rack_test(rack_self self, const run_rack_test& wanted) {
 
 void rack_shell::judge(rack_self self, const judge_rack_suite& wanted) {
   leased_run.clear();
+  // Always the SKU's limits, whatever an agent says of itself: a tray cannot choose what it is judged by.
+  std::map<std::string, std::string> limits;
+  for (const std::string& tray : wanted.members) limits[tray] = logic.rack.spec().sku().name();
   node::judged_suite verdict = with.judge(logic.rack.spec().suites().at("rack"), wanted.run_id, wanted.members,
                                           logic.rack.spec().sku().compute_tray().gpus().count(), limits, measured);
   auto batch = std::make_shared<core::journal_batch>();

@@ -32,10 +32,13 @@ class engine {
   void finish_bringup();
   void finish_member_operations();
   void watch_conditions();
+  void watch_latches();
+  void import_latches(const std::vector<interlock::Latch>& latches);
   void set_condition(std::string_view type, bool good, std::string_view message);
   void check_deadline();
   journal::NodeStep wanted_goal(const journal::Node& member) const;
   bool is_bringing_up() const;
+  bool is_gate(std::string_view gate) const;
 
   // rack_permits.cpp
   void want(const permit_wanted& event);

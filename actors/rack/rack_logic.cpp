@@ -112,7 +112,32 @@ void engine::watch_conditions() {
   set_condition("RACK_DETECTORS_DRY", !wet.has_value(), wet.has_value() ? wet->why : "rope and pan are dry");
   if (run().interlock != nullptr) {
     const gate_verdict armed = judge_rack(*run().interlock);
+    const std::string word = armed.allowed ? "true" : "false";
+    const auto known = rack().facts().find("interlock_armed");
+    if (known == rack().facts().end() || known->second != word) (*change().mutable_facts())["interlock_armed"] = word;
     set_condition("INTERLOCK_ARMED", armed.allowed, armed.allowed ? "armed for the rack" : armed.reason);
+  }
+}
+
+// The interlock's latch file is numbered; what is above the last imported number is read and written into the journal.
+void engine::watch_latches() {
+  if (run().interlock == nullptr || run().interlock->status == nullptr || run().reading_latches) return;
+  const auto known = rack().facts().find("latches_imported");
+  const std::uint64_t after = known == rack().facts().end() ? 0 : std::stoull(known->second);
+  if (run().interlock->status->last_latch_number() <= after) return;
+  run().reading_latches = true;
+  act(read_latches{after});
+}
+
+void engine::import_latches(const std::vector<interlock::Latch>& latches) {
+  run().reading_latches = false;
+  for (const interlock::Latch& latch : latches) {
+    const bool leak = latch.kind() == interlock::Latch::LEAK_SEEN;
+    const std::string text = leak ? fmt::format("interlock record {}: {} saw a leak: {}", latch.number(), latch.detector(), latch.detail())
+                                  : fmt::format("interlock record {}: reset by {}: {}", latch.number(), latch.principal(), latch.detail());
+    (*change().mutable_facts())["latches_imported"] = std::to_string(latch.number());
+    tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text), leak ? "error" : "warning");
+    act(tell_latch{latch.device(), leak, text});
   }
 }
 
@@ -127,6 +152,12 @@ void engine::enter_step(journal::RackStep step) {
   (*event.mutable_details())["from"] = from;
   (*event.mutable_details())["to"] = step_word(step);
   run().deadline_ns = core::never_ns;
+  if (step == journal::NODE_VALIDATED) (*changed.mutable_gates())["node"] = is_gate("node") ? "passed" : "NOT_REQUIRED";
+}
+
+bool engine::is_gate(std::string_view gate) const {
+  const auto& gates = rack().spec().manifest().gates();
+  return std::find(gates.begin(), gates.end(), gate) != gates.end();
 }
 
 void engine::fail(fault code, const std::string& message) {
@@ -394,6 +425,8 @@ void engine::take_observation(const rack_event& event) {
     take_cooling(run().cooling, rack().spec().manifest().cooling(), cooling->facts, now_);
   } else if (const auto* heard = std::get_if<interlock_heard>(&event)) {
     run().interlock = heard->view;
+  } else if (const auto* latches = std::get_if<latches_read>(&event)) {
+    import_latches(latches->latches);
   } else if (const auto* wanted = std::get_if<permit_wanted>(&event)) {
     want(*wanted);
   } else if (const auto* released = std::get_if<permit_released>(&event)) {
@@ -412,6 +445,7 @@ void engine::take(const rack_event& event) {
   take_observation(event);
   if (rack().has_spec()) {
     watch_conditions();
+    watch_latches();
     advance();
     report_rows();
     drive_shutdown();

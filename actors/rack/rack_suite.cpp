@@ -94,8 +94,7 @@ void engine::end_test() {
 // Nothing when the suite has passed or no gate asks for it.
 std::optional<refusal> engine::drive_suite() {
   journal::Rack& changed = state_.rack;
-  const auto& gates = changed.spec().manifest().gates();
-  if (std::find(gates.begin(), gates.end(), "rack") == gates.end()) {
+  if (!is_gate("rack")) {
     if (changed.gates().contains("rack") && changed.gates().at("rack") == "NOT_REQUIRED") return std::nullopt;
     (*change().mutable_gates())["rack"] = "NOT_REQUIRED";
     change().mutable_suite()->set_verdict(journal::SuiteResult::NOT_REQUIRED);
@@ -128,7 +127,8 @@ void engine::take_suite_result(const journal::SuiteResult& result) {
   run().judging = false;
   journal::Rack& changed = change();
   *changed.mutable_suite() = result;
-  const bool passed = result.verdict() == journal::SuiteResult::PASS || BUSBAR_MUTANT(rack_suite_always_passes);
+  const bool passed = result.verdict() == journal::SuiteResult::PASS || BUSBAR_MUTANT(rack_suite_always_passes) ||
+                      (BUSBAR_MUTANT(seventeen_rows_of_eighteen) && result.verdict() == journal::SuiteResult::INCOMPLETE);
   (*changed.mutable_gates())["rack"] = passed ? "passed" : "failed";
   if (passed) changed.mutable_suite()->set_verdict(journal::SuiteResult::PASS);
   journal::Event& told = tell("suite_result", fmt::format("suite {}: {}, {} of {} results", result.suite(),
