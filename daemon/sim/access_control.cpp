@@ -8,7 +8,8 @@ namespace busbar::sim {
 namespace {
 
 std::string decode_base64(std::string_view text) {
-  static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr std::string_view alphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
   unsigned buffer = 0;
   int bits = 0;
@@ -106,7 +107,8 @@ std::optional<std::string> access_control::open_session(const std::string& user,
 }
 
 void access_control::expire(instant now) {
-  std::erase_if(sessions_, [this, now](const auto& each) { return now - each.second.last_used > session_timeout_; });
+  std::erase_if(sessions_,
+                [this, now](const auto& each) { return now - each.second.last_used > session_timeout_; });
 }
 
 json access_control::save() const {
@@ -127,7 +129,11 @@ void access_control::load(const json& saved) {
   }
 }
 
-bool may_write(std::string_view role) { return role == "Administrator" || role == "Operator"; }
-bool may_administer(std::string_view role) { return role == "Administrator"; }
+bool may_write(std::string_view role) {
+  return role == "Administrator" || role == "Operator";
+}
+bool may_administer(std::string_view role) {
+  return role == "Administrator";
+}
 
 }  // namespace busbar::sim

@@ -17,7 +17,7 @@ inline constexpr int lockout_threshold = 5;
 
 struct account {
   std::string password;
-  std::string role;               // Administrator, Operator, ReadOnly
+  std::string role;  // Administrator, Operator, ReadOnly
   bool must_change = false;
   int wrong_logins = 0;
   instant locked_until{0};
@@ -35,7 +35,7 @@ struct access {
   verdict what = verdict::anonymous;
   std::string user;
   std::string role;
-  std::string session_id;         // empty with basic authentication
+  std::string session_id;  // empty with basic authentication
   bool must_change = false;
 };
 
@@ -45,7 +45,8 @@ class access_control {
 
   // Who the request comes from: X-Auth-Token, else Basic.
   access authenticate(const http_request& request, instant now);
-  // A correct password; a wrong one counts towards the lock-out, and during a lock-out every password is wrong.
+  // A correct password; a wrong one counts towards the lock-out, and during a lock-out every password is
+  // wrong.
   bool check_password(const std::string& user, const std::string& password, instant now);
 
   // Empty: all sessions are taken.
@@ -75,7 +76,7 @@ class access_control {
   std::uint64_t last_session_ = 0;
 };
 
-bool may_write(std::string_view role);      // ConfigureComponents
-bool may_administer(std::string_view role); // ConfigureUsers, ConfigureManager
+bool may_write(std::string_view role);       // ConfigureComponents
+bool may_administer(std::string_view role);  // ConfigureUsers, ConfigureManager
 
 }  // namespace busbar::sim

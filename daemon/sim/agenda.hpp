@@ -1,4 +1,5 @@
-// What is due later in a simulated site, in time order; equal times run in the order in which they were put in.
+// What is due later in a simulated site, in time order; equal times run in the order in which they were put
+// in.
 #pragma once
 
 #include <functional>

@@ -79,13 +79,14 @@ absl::StatusOr<key_pair> make_certificate(const std::string& common_name, const 
   }
   std::random_device random;
   X509_set_version(certificate.get(), 2);
-  ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.get()), (std::uint64_t{random()} << 31) | random());
+  ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.get()),
+                          (std::uint64_t{random()} << 31) | random());
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), validity_s);
   X509_set_pubkey(certificate.get(), key.get());
   X509_NAME* const name = X509_get_subject_name(certificate.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(common_name.c_str()),
-                             -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0);
   X509_set_issuer_name(certificate.get(), name);
   if (!add_extension(certificate.get(), NID_subject_alt_name, "IP:" + address) ||
       !add_extension(certificate.get(), NID_basic_constraints, "critical,CA:FALSE") ||
@@ -117,7 +118,8 @@ absl::StatusOr<key_pair> certificate_at(const std::string& path, const std::stri
   out << pair->pem;
   out.close();
   std::error_code ignored;
-  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+                               ignored);
   if (!out) {
     return absl::UnavailableError("cannot write " + path);
   }

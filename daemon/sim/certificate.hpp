@@ -1,4 +1,5 @@
-// Self-signed ECDSA P-256 certificates of simulated BMCs, kept in the state folder so that pins survive a restart.
+// Self-signed ECDSA P-256 certificates of simulated BMCs, kept in the state folder so that pins survive a
+// restart.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -8,8 +9,8 @@
 namespace busbar::sim {
 
 struct key_pair {
-  std::string pem;                 // private key and certificate
-  std::string sha256;              // of the DER certificate, lower-case hex
+  std::string pem;     // private key and certificate
+  std::string sha256;  // of the DER certificate, lower-case hex
 };
 
 absl::StatusOr<key_pair> make_certificate(const std::string& common_name, const std::string& address);

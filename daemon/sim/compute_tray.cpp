@@ -22,8 +22,9 @@ constexpr std::string_view gpus_path = "/redfish/v1/Systems/HGX_Baseboard_0/Proc
 
 }  // namespace
 
-compute_tray::compute_tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> shared,
-                           bool starts_old, const std::string& factory_password)
+compute_tray::compute_tray(device_identity identity, environment& around,
+                           std::shared_ptr<const resource_tree> shared, bool starts_old,
+                           const std::string& factory_password)
     : tray(std::move(identity), around, std::move(shared), starts_old, factory_password,
            around.sku().compute_detectors, "/redfish/v1/Systems/System_0",
            "/redfish/v1/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors"),
@@ -79,11 +80,20 @@ int compute_tray::lanes(std::string_view part, instant now) const {
 json compute_tray::sku_value(std::string_view name) const {
   const sku_data& sku = around().sku();
   const std::pair<std::string_view, json> rows[] = {
-      {"cpu_model", sku.cpu_model}, {"cores", sku.cores}, {"threads", sku.cores * 2}, {"gpu_model", sku.gpu_model},
-      {"gpu_memory_mib", sku.gpu_memory_gib * 1024}, {"memory_gib", sku.dimms * sku.dimm_gib},
-      {"all_cores", sku.cores * sku.cpus}, {"cpu_count", sku.cpus}, {"dimm_mib", sku.dimm_gib * 1024},
-      {"drive_count", sku.drives}, {"drive_bytes", static_cast<std::int64_t>(sku.drive_gib) * (1LL << 30)},
-      {"nic_model", sku.nic_model}, {"nic_gbps", sku.nic_gbps}, {"dpu_model", sku.dpu_model}};
+      {"cpu_model", sku.cpu_model},
+      {"cores", sku.cores},
+      {"threads", sku.cores * 2},
+      {"gpu_model", sku.gpu_model},
+      {"gpu_memory_mib", sku.gpu_memory_gib * 1024},
+      {"memory_gib", sku.dimms * sku.dimm_gib},
+      {"all_cores", sku.cores * sku.cpus},
+      {"cpu_count", sku.cpus},
+      {"dimm_mib", sku.dimm_gib * 1024},
+      {"drive_count", sku.drives},
+      {"drive_bytes", static_cast<std::int64_t>(sku.drive_gib) * (1LL << 30)},
+      {"nic_model", sku.nic_model},
+      {"nic_gbps", sku.nic_gbps},
+      {"dpu_model", sku.dpu_model}};
   for (const auto& [key, each] : rows) {
     if (key == name) {
       return each;
@@ -98,7 +108,8 @@ json compute_tray::gpu_value(const value_name& name, int gpu, instant now) const
     return noisy(gpu_power_w(gpu), 1.5, point, now);
   }
   if (name.name == "gpu_temperature") {
-    return faulty(fault_kind::sensor, now) ? json(nullptr) : json(noisy(around().gpu_c(*this, gpu), 0.1, point, now));
+    return faulty(fault_kind::sensor, now) ? json(nullptr)
+                                           : json(noisy(around().gpu_c(*this, gpu), 0.1, point, now));
   }
   if (name.name == "gpu_limit") {
     return gpu_limit_w_[static_cast<std::size_t>(gpu)];
@@ -149,7 +160,8 @@ json compute_tray::value(const value_name& name, instant now) const {
   if (name.name == "drive_links") {
     json links = json::array();
     for (int drive = 0; drive < around().sku().drives; ++drive) {
-      links.push_back({{"@odata.id", "/redfish/v1/Systems/System_0/Storage/1/Drives/NVMe_" + std::to_string(drive)}});
+      links.push_back(
+          {{"@odata.id", "/redfish/v1/Systems/System_0/Storage/1/Drives/NVMe_" + std::to_string(drive)}});
     }
     return links;
   }
@@ -218,7 +230,8 @@ http_reply compute_tray::patch_bios(const json& body, instant now, request_note&
   for (const auto& [name, wanted] : attributes->items()) {
     const auto known = bios_.find(name);
     if (known == bios_.end()) {
-      return error_reply(400, "PropertyUnknown", "The property " + name + " is not in the list of attributes.");
+      return error_reply(400, "PropertyUnknown",
+                         "The property " + name + " is not in the list of attributes.");
     }
     if (known->type() != wanted.type() && !(known->is_number() && wanted.is_number())) {
       return error_reply(400, "PropertyValueTypeError", "The value of " + name + " is of the wrong type.");
@@ -235,7 +248,8 @@ http_reply compute_tray::patch_gpu_limit(const std::string& path, const json& bo
   if (!gpu || *gpu < 0 || *gpu >= around().sku().gpus) {
     return not_found(path);
   }
-  if (!limit.is_number() || limit.get<double>() < lowest_gpu_limit_w || limit.get<double>() > factory_gpu_limit_w) {
+  if (!limit.is_number() || limit.get<double>() < lowest_gpu_limit_w ||
+      limit.get<double>() > factory_gpu_limit_w) {
     return error_reply(400, "PropertyValueOutOfRange", "PowerLimitWatts.SetPoint must be from 400 to 2300.");
   }
   note.act = "gpu_power_limit";

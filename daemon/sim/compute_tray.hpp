@@ -39,12 +39,12 @@ class compute_tray : public tray {
   http_reply patch_gpu_limit(const std::string& path, const json& body, request_note& note);
 
   json bios_;
-  json bios_pending_;              // the whole future set
+  json bios_pending_;  // the whole future set
   std::string boot_enabled_ = "Disabled";
   std::string boot_target_ = "None";
   std::string boot_uri_;
   std::vector<double> gpu_limit_w_;
-  double load_ = 0;                // 0 idle .. 1 burning, while the host runs
+  double load_ = 0;  // 0 idle .. 1 burning, while the host runs
 };
 
 }  // namespace busbar::sim

@@ -15,7 +15,7 @@ namespace busbar::sim {
 
 namespace {
 
-constexpr int look_ms = 200;                     // how often a waiting thread looks whether it should end
+constexpr int look_ms = 200;  // how often a waiting thread looks whether it should end
 constexpr std::size_t longest_line = 1 << 20;
 
 bool address_of(const std::string& path, sockaddr_un& address) {

@@ -10,8 +10,9 @@ constexpr std::string_view first_detector = "r01_rope";
 constexpr std::string_view detector_names[] = {"rope", "pan"};
 }  // namespace
 
-coolant_unit::coolant_unit(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree,
-                           const std::string& factory_password, const std::string& reader_password)
+coolant_unit::coolant_unit(device_identity identity, environment& around,
+                           std::shared_ptr<const resource_tree> tree, const std::string& factory_password,
+                           const std::string& reader_password)
     : device(std::move(identity), around, std::move(tree), false, factory_password) {
   control().accounts()["reader"] = {reader_password, "ReadOnly", false, 0, instant{0}};
 }
@@ -53,9 +54,10 @@ json coolant_unit::groups(instant now) const {
     json detectors = json::array();
     for (const std::string_view each : detector_names) {
       const std::string id = rack + "_" + std::string(each);
-      detectors.push_back({{"DataSourceUri", "/redfish/v1/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/" + id},
-                           {"DeviceName", "Rack " + rack + " " + std::string(each)},
-                           {"DetectorState", detector_word(id, now)}});
+      detectors.push_back(
+          {{"DataSourceUri", "/redfish/v1/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/" + id},
+           {"DeviceName", "Rack " + rack + " " + std::string(each)},
+           {"DetectorState", detector_word(id, now)}});
     }
     list.push_back({{"GroupName", rack}, {"Detectors", detectors}});
   }
@@ -71,7 +73,8 @@ json coolant_unit::value(const value_name& name, instant now) const {
     return detector_word(first, now);
   }
   if (name.name == "detector_status") {
-    return find_fault(fault_kind::detector_fault, first, first_detector, now) != nullptr ? "Degraded" : "Enabled";
+    return find_fault(fault_kind::detector_fault, first, first_detector, now) != nullptr ? "Degraded"
+                                                                                         : "Enabled";
   }
   if (name.name == "leak_groups") {
     return groups(now);
@@ -84,8 +87,9 @@ json coolant_unit::value(const value_name& name, instant now) const {
   }
   if (name.name == "pump_speed" || name.name == "pump_health") {
     const bool stopped = as_number(first).value_or(1) > working_pumps(now);
-    return name.name == "pump_health" ? json(stopped ? "Critical" : "OK")
-                                      : json(stopped ? 0.0 : noisy(around().pump_speed_percent(), 0.1, first, now));
+    return name.name == "pump_health"
+               ? json(stopped ? "Critical" : "OK")
+               : json(stopped ? 0.0 : noisy(around().pump_speed_percent(), 0.1, first, now));
   }
   if (name.name == "facility_flow") {
     return noisy(around().facility_flow_lpm(), 0.5, name.name, now);
@@ -104,12 +108,15 @@ json coolant_unit::truth(instant now) const {
   result["working_pumps"] = working_pumps(now);
   for (const std::string& rack : around().racks()) {
     const rack_coolant coolant = around().coolant(number_in(rack).value_or(1));
-    result["racks"][rack] = {{"flow_lpm", coolant.flow_lpm}, {"dp_kpa", coolant.dp_kpa},
-                             {"supply_c", coolant.supply_c}, {"return_c", coolant.return_c},
+    result["racks"][rack] = {{"flow_lpm", coolant.flow_lpm},
+                             {"dp_kpa", coolant.dp_kpa},
+                             {"supply_c", coolant.supply_c},
+                             {"return_c", coolant.return_c},
                              {"removed_kw", coolant.removed_kw}};
     for (const std::string_view each : detector_names) {
       const std::string id = rack + "_" + std::string(each);
-      result["detectors"][id] = find_fault(fault_kind::leak, id, first_detector, now) != nullptr ? "wet" : "dry";
+      result["detectors"][id] =
+          find_fault(fault_kind::leak, id, first_detector, now) != nullptr ? "wet" : "dry";
     }
   }
   return result;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t noise_bytes = 64 * 1024;
-constexpr double limit_share = 0.92;     // of the performance model
+constexpr double limit_share = 0.92;  // of the performance model
 
 absl::Status write_file(const fs::path& path, const std::string& text, bool secret = false) {
   std::error_code failed;
@@ -43,10 +43,14 @@ std::string milliseconds(instant length) {
 
 const char* kind_word(device_kind kind) {
   switch (kind) {
-    case device_kind::compute_tray: return "compute_tray";
-    case device_kind::switch_tray: return "switch_tray";
-    case device_kind::power_shelf: return "power_shelf";
-    case device_kind::cdu: return "cdu";
+    case device_kind::compute_tray:
+      return "compute_tray";
+    case device_kind::switch_tray:
+      return "switch_tray";
+    case device_kind::power_shelf:
+      return "power_shelf";
+    case device_kind::cdu:
+      return "cdu";
   }
   return "cdu";
 }
@@ -69,7 +73,8 @@ std::string manifest_text(const site& described, int rack) {
       << "\nbaseline: vr-2026-11\ngates: [node, rack]\n"
       << "discovery: {lease_files: [leases], ranges: [\"" << network << "." << rack << ".0/24:8443\"]}\n"
       << "agent_endpoint: " << network << "." << rack << ".250:7443\n"
-      << "cooling: {cdu: cdu01, address: \"" << network << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, "
+      << "cooling: {cdu: cdu01, address: \"" << network
+      << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, "
       << "flow_min_lpm: " << sku.flow_min_lpm << ", dp_kpa: [20, 120]}\n"
       << "power: {inrush_limit_a: " << sku.inrush_limit_a << ", inrush_per_tray_a: " << sku.inrush_per_tray_a
       << ", group_interval: " << milliseconds(described.timings().group_interval)
@@ -80,8 +85,9 @@ std::string manifest_text(const site& described, int rack) {
   out << "members:\n";
   for (const device_identity& each : described.devices()) {
     if (each.rack == rack) {
-      out << "  - {slot: " << each.member.substr(each.member.find('/') + 1) << ", kind: " << kind_word(each.kind)
-          << ", bmc_mac: \"" << each.mac << "\", serial: " << each.serial << ", address: " << each.address << "}\n";
+      out << "  - {slot: " << each.member.substr(each.member.find('/') + 1)
+          << ", kind: " << kind_word(each.kind) << ", bmc_mac: \"" << each.mac
+          << "\", serial: " << each.serial << ", address: " << each.address << "}\n";
     }
   }
   return out.str();
@@ -90,8 +96,8 @@ std::string manifest_text(const site& described, int rack) {
 std::string sku_text(const sku_data& sku) {
   std::ostringstream out;
   out << "apiVersion: busbar.v1\nkind: Sku\nname: " << sku.name << "\ncompute_tray:\n"
-      << "  gpus: {count: " << sku.gpus << ", model: " << sku.gpu_model << ", memory_gib: " << sku.gpu_memory_gib
-      << ", nvlinks: " << sku.nvlinks << "}\n"
+      << "  gpus: {count: " << sku.gpus << ", model: " << sku.gpu_model
+      << ", memory_gib: " << sku.gpu_memory_gib << ", nvlinks: " << sku.nvlinks << "}\n"
       << "  cpus: {count: " << sku.cpus << ", model: " << sku.cpu_model << ", cores: " << sku.cores << "}\n"
       << "  nics: {count: " << sku.nics << ", model: " << sku.nic_model << ", gbps: " << sku.nic_gbps
       << ", pcie: {generation: " << sku.pcie_generation << ", width: " << sku.pcie_width << "}}\n"
@@ -102,8 +108,9 @@ std::string sku_text(const sku_data& sku) {
       << "switch_tray: {asics: " << sku.asics << ", ports_per_asic: " << sku.ports_per_asic
       << ", leak_detectors: " << list_of(sku.switch_detectors) << "}\n"
       << "power_shelf: {psus: " << sku.psus << ", psu_watts: " << sku.psu_watts << "}\n"
-      << "rack: {compute: " << sku.compute << ", compute_min: " << sku.compute_min << ", switch: " << sku.switches
-      << ", shelf: " << sku.shelves << ", gpus: " << sku.gpus * sku.compute << "}\n";
+      << "rack: {compute: " << sku.compute << ", compute_min: " << sku.compute_min
+      << ", switch: " << sku.switches << ", shelf: " << sku.shelves << ", gpus: " << sku.gpus * sku.compute
+      << "}\n";
   return out.str();
 }
 
@@ -144,10 +151,11 @@ absl::StatusOr<std::string> firmware_rows(const fs::path& folder, const char* ki
 // Deadlines of a real site, scaled for the profile, yet long enough for two racks on a small busy host.
 std::string deadlines_text(double scale) {
   const std::pair<const char*, int> real_s[] = {
-      {"discovered", 600}, {"identified", 120}, {"credentialed", 120}, {"graceful_off", 120}, {"host_off", 60},
-      {"staged", 1200}, {"inspected", 600}, {"firmware_row", 2700}, {"firmware", 10800}, {"configured", 1800},
-      {"shelf_on", 600}, {"standby", 900}, {"ingested", 1800}, {"cooled", 600}, {"powered", 1800},
-      {"nvlink_ready", 1800}, {"validated", 1800}, {"rack_validated", 1800}};
+      {"discovered", 600}, {"identified", 120},     {"credentialed", 120}, {"graceful_off", 120},
+      {"host_off", 60},    {"staged", 1200},        {"inspected", 600},    {"firmware_row", 2700},
+      {"firmware", 10800}, {"configured", 1800},    {"shelf_on", 600},     {"standby", 900},
+      {"ingested", 1800},  {"cooled", 600},         {"powered", 1800},     {"nvlink_ready", 1800},
+      {"validated", 1800}, {"rack_validated", 1800}};
   std::string text = "deadlines: {";
   for (const auto& [name, seconds] : real_s) {
     const int shortest = 30;
@@ -159,7 +167,8 @@ std::string deadlines_text(double scale) {
 
 absl::StatusOr<std::string> baseline_text(const site& described, const fs::path& folder) {
   std::ostringstream out;
-  out << "apiVersion: busbar.v1\nkind: Baseline\nname: vr-2026-11\n" << deadlines_text(described.timings().deadline_scale)
+  out << "apiVersion: busbar.v1\nkind: Baseline\nname: vr-2026-11\n"
+      << deadlines_text(described.timings().deadline_scale)
       << "staging: {boot: UefiHttp, uri: \"https://images.site/staging-1.efi\"}\nfirmware:\n";
   for (const char* const kind : {"compute_tray", "switch_tray"}) {
     const auto rows = firmware_rows(folder, kind, described.options().seed);
@@ -171,7 +180,8 @@ absl::StatusOr<std::string> baseline_text(const site& described, const fs::path&
   out << "  power_shelf: []\n"
       << "bios: {compute_tray: {SriovEnable: true, PowerProfile: MaxPerformance, SecureBoot: Enabled}}\n"
       << "device:\n"
-      << "  compute_tray: {leak_reaction: {critical: ForceOff}, gpu_power_limit_w: 1800, session_timeout_s: 1800}\n"
+      << "  compute_tray: {leak_reaction: {critical: ForceOff}, gpu_power_limit_w: 1800, session_timeout_s: "
+         "1800}\n"
       << "  switch_tray: {leak_reaction: {critical: ForceOff}, session_timeout_s: 1800}\n"
       << "telemetry:\n"
       << "  compute_tray: {fast: [HGX_PlatformEnvironmentMetrics_0, HGX_ProcessorMetrics_0], slow: \"*\"}\n"
@@ -191,18 +201,22 @@ std::string node_suite(const site& described) {
   const profile& timings = described.timings();
   const std::string& sku = described.sku().name;
   std::ostringstream out;
-  const auto test = [&out](const char* name, const char* probe, instant duration, const std::string& metrics) {
+  const auto test = [&out](const char* name, const char* probe, instant duration,
+                           const std::string& metrics) {
     out << "  - {name: " << name << ", probe: " << probe << ", duration: " << milliseconds(duration)
         << ", metrics: [" << metrics << "]}\n";
   };
   out << "apiVersion: busbar.v1\nkind: Suite\nname: node-quick\nlevel: node\nmembers: all\ntests:\n";
   test("diag", "diagnostics", timings.test_short,
        "{name: ecc_uncorrected, unit: count, max: 0}, {name: pcie_width, unit: lanes, equal: 16}");
-  test("hbm", "memory_copy", timings.test_short, "{name: hbm_copy, unit: GB/s, min: " + limit(sku, 16304, 0.1) + "}");
-  test("h2d", "host_device", timings.test_short, "{name: h2d, unit: GB/s, min: " + limit(sku, 196, 0.1) + "}");
+  test("hbm", "memory_copy", timings.test_short,
+       "{name: hbm_copy, unit: GB/s, min: " + limit(sku, 16304, 0.1) + "}");
+  test("h2d", "host_device", timings.test_short,
+       "{name: h2d, unit: GB/s, min: " + limit(sku, 196, 0.1) + "}");
   test("burn", "matrix_burn", timings.test_burn,
        "{name: gpu_temperature, unit: Cel, max: 87}, {name: result_hash, equal: golden}");
-  test("train", "training", timings.test_train, "{name: loss_at_200, max: 2.1}, {name: loss_curve, equal: golden}");
+  test("train", "training", timings.test_train,
+       "{name: loss_at_200, max: 2.1}, {name: loss_curve, equal: golden}");
   return out.str();
 }
 
@@ -212,7 +226,8 @@ std::string rack_suite(const site& described) {
   std::ostringstream out;
   out << "apiVersion: busbar.v1\nkind: Suite\nname: rack-quick\nlevel: rack\nmembers: all\ntests:\n";
   for (const char* const operation : {"all_reduce", "all_gather", "reduce_scatter"}) {
-    out << "  - {name: " << operation << ", probe: collective, duration: " << milliseconds(timings.test_collective)
+    out << "  - {name: " << operation
+        << ", probe: collective, duration: " << milliseconds(timings.test_collective)
         << ", metrics: [{name: busbw, unit: GB/s, min: " << limit(sku.name, 1740, 0.001)
         << "}, {name: wrong, unit: count, max: 0}], parameters: {operation: " << operation << "}}\n";
   }

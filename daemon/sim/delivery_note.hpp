@@ -1,5 +1,6 @@
-// What a vendor's delivery note would hold, written for the simulated site: manifests, SKU, baseline, suites, firmware images
-// with digests, leases, factory passwords. Everything under one folder; paths inside are relative to it.
+// What a vendor's delivery note would hold, written for the simulated site: manifests, SKU, baseline, suites,
+// firmware images with digests, leases, factory passwords. Everything under one folder; paths inside are
+// relative to it.
 #pragma once
 
 #include <absl/status/status.h>

@@ -32,7 +32,8 @@ std::string_view query_of(std::string_view target) {
 
 bool is_open(const http_request& request, const std::string& path) {
   if (request.method == "GET" || request.method == "HEAD") {
-    return path == root || path == "/redfish" || path == "/redfish/v1/odata" || path == "/redfish/v1/$metadata";
+    return path == root || path == "/redfish" || path == "/redfish/v1/odata" ||
+           path == "/redfish/v1/$metadata";
   }
   return request.method == "POST" && (path == "/redfish/v1/SessionService/Sessions" ||
                                       path == "/redfish/v1/SessionService/Sessions/Members");
@@ -58,8 +59,11 @@ json collection(std::string_view path, std::string_view type, std::string_view n
   for (const std::string& id : ids) {
     members.push_back({{"@odata.id", std::string(path) + "/" + id}});
   }
-  return {{"@odata.id", path}, {"@odata.type", "#" + std::string(type) + "." + std::string(type)}, {"Name", name},
-          {"Members", members}, {"Members@odata.count", ids.size()}};
+  return {{"@odata.id", path},
+          {"@odata.type", "#" + std::string(type) + "." + std::string(type)},
+          {"Name", name},
+          {"Members", members},
+          {"Members@odata.count", ids.size()}};
 }
 
 template <class Map>
@@ -127,13 +131,15 @@ const fault* device::find_fault(fault_kind kind, instant now) const {
   return around_.faults().find(kind, identity_.member, now);
 }
 
-const fault* device::find_fault(fault_kind kind, std::string_view part, std::string_view first, instant now) const {
+const fault* device::find_fault(fault_kind kind, std::string_view part, std::string_view first,
+                                instant now) const {
   return around_.faults().find_part(kind, identity_.member, part, first, now);
 }
 
 double device::noisy(double value, double deviation, std::string_view point, instant now) const {
   const auto tick = static_cast<std::uint64_t>(now / noise_tick);
-  const std::uint64_t key = physics::hash_of(point, physics::hash_of(identity_.member, around_.seed() ^ tick));
+  const std::uint64_t key =
+      physics::hash_of(point, physics::hash_of(identity_.member, around_.seed() ^ tick));
   return std::round((value + deviation * physics::gaussian(key)) * 1e4) / 1e4;
 }
 
@@ -149,11 +155,13 @@ http_reply device::handle(const http_request& request, instant now, request_note
   note.user = who.user;
   if (!is_open(request, path)) {
     if (who.what != access::verdict::allowed) {
-      return error_reply(401, "NoValidSession", "There is no valid session established with the implementation.");
+      return error_reply(401, "NoValidSession",
+                         "There is no valid session established with the implementation.");
     }
     const bool own_account = path == "/redfish/v1/AccountService/Accounts/" + who.user;
     if (who.must_change && !own_account && request.method != "DELETE") {
-      return error_reply(403, "PasswordChangeRequired", "The password must be changed at " + path + " first.");
+      return error_reply(403, "PasswordChangeRequired",
+                         "The password must be changed at " + path + " first.");
     }
   }
   http_reply reply = route(request, path, query_of(request.target), who, now, note);
@@ -223,7 +231,9 @@ http_reply device::get(const std::string& path, std::string_view query, instant 
   if (path == "/redfish/v1/$metadata") {
     http_reply reply = empty_reply(200);
     reply.headers["Content-Type"] = "application/xml";
-    reply.body = "<?xml version=\"1.0\"?><edmx:Edmx xmlns:edmx=\"http://docs.oasis-open.org/odata/ns/edmx\" Version=\"4.0\"/>";
+    reply.body =
+        "<?xml version=\"1.0\"?><edmx:Edmx xmlns:edmx=\"http://docs.oasis-open.org/odata/ns/edmx\" "
+        "Version=\"4.0\"/>";
     return reply;
   }
   if (path == "/redfish/v1/EventService/SSE") {
@@ -238,8 +248,10 @@ http_reply device::get(const std::string& path, std::string_view query, instant 
   }
   if (query.find("$expand=") != std::string_view::npos) {
     expand_members(*body, now);
-  } else if (query.find("$filter=") != std::string_view::npos || query.find("$select=") != std::string_view::npos) {
-    return error_reply(501, "QueryNotSupportedOnResource", "Querying is not supported on the requested resource.");
+  } else if (query.find("$filter=") != std::string_view::npos ||
+             query.find("$select=") != std::string_view::npos) {
+    return error_reply(501, "QueryNotSupportedOnResource",
+                       "Querying is not supported on the requested resource.");
   }
   return json_reply(200, *body);
 }
@@ -315,8 +327,11 @@ std::optional<json> device::session_body(std::string_view id) const {
     return std::nullopt;
   }
   return json{{"@odata.id", "/redfish/v1/SessionService/Sessions/" + found->first},
-              {"@odata.type", "#Session.v1_7_1.Session"}, {"Id", found->first}, {"Name", "User Session"},
-              {"Description", "Manager User Session"}, {"UserName", found->second.user},
+              {"@odata.type", "#Session.v1_7_1.Session"},
+              {"Id", found->first},
+              {"Name", "User Session"},
+              {"Description", "Manager User Session"},
+              {"UserName", found->second.user},
               {"ClientOriginIPAddress", found->second.peer}};
 }
 
@@ -327,10 +342,17 @@ std::optional<json> device::account_body(std::string_view name, instant now) con
   }
   const account& known = found->second;
   return json{{"@odata.id", "/redfish/v1/AccountService/Accounts/" + found->first},
-              {"@odata.type", "#ManagerAccount.v1_12_0.ManagerAccount"}, {"Id", found->first},
-              {"Name", "User Account"}, {"Description", "User Account"}, {"UserName", found->first},
-              {"Password", nullptr}, {"RoleId", known.role}, {"Enabled", true}, {"Locked", known.locked_until > now},
-              {"PasswordChangeRequired", known.must_change}, {"AccountTypes", {"Redfish"}},
+              {"@odata.type", "#ManagerAccount.v1_12_0.ManagerAccount"},
+              {"Id", found->first},
+              {"Name", "User Account"},
+              {"Description", "User Account"},
+              {"UserName", found->first},
+              {"Password", nullptr},
+              {"RoleId", known.role},
+              {"Enabled", true},
+              {"Locked", known.locked_until > now},
+              {"PasswordChangeRequired", known.must_change},
+              {"AccountTypes", {"Redfish"}},
               {"Links", {{"Role", {{"@odata.id", "/redfish/v1/AccountService/Roles/" + known.role}}}}}};
 }
 
@@ -341,9 +363,10 @@ std::optional<json> device::report_body(const std::string& path, instant now) co
     return std::nullopt;
   }
   if (path == reports || path == definitions) {
-    return path == reports ? collection(path, "MetricReportCollection", "Metric Reports", keys_of(tree_->reports()))
-                           : collection(path, "MetricReportDefinitionCollection", "Metric Report Definitions",
-                                        keys_of(tree_->reports()));
+    return path == reports
+               ? collection(path, "MetricReportCollection", "Metric Reports", keys_of(tree_->reports()))
+               : collection(path, "MetricReportDefinitionCollection", "Metric Report Definitions",
+                            keys_of(tree_->reports()));
   }
   const auto defined = after(path, std::string(definitions) + "/");
   const auto name = defined ? defined : after(path, std::string(reports) + "/");
@@ -352,23 +375,32 @@ std::optional<json> device::report_body(const std::string& path, instant now) co
     return std::nullopt;
   }
   if (defined) {
-    return json{{"@odata.id", path}, {"@odata.type", "#MetricReportDefinition.v1_4_5.MetricReportDefinition"},
-                {"Id", *name}, {"Name", *name}, {"MetricReportDefinitionType", "Periodic"},
+    return json{{"@odata.id", path},
+                {"@odata.type", "#MetricReportDefinition.v1_4_5.MetricReportDefinition"},
+                {"Id", *name},
+                {"Name", *name},
+                {"MetricReportDefinitionType", "Periodic"},
                 {"MetricReport", {{"@odata.id", std::string(reports) + "/" + *name}}},
-                {"Schedule", {{"RecurrenceInterval", "PT1S"}}}, {"Status", {{"State", "Enabled"}}}};
+                {"Schedule", {{"RecurrenceInterval", "PT1S"}}},
+                {"Status", {{"State", "Enabled"}}}};
   }
   const std::string stamp = around_.wall(now);
   json values = json::array();
   for (const report_row& row : report->second) {
     const json reading = value(parse_value_name(row.value), now);
     if (!reading.is_null() && !hidden(row.property.substr(0, row.property.find('#')), now)) {
-      values.push_back({{"MetricProperty", row.property}, {"Timestamp", stamp},
+      values.push_back({{"MetricProperty", row.property},
+                        {"Timestamp", stamp},
                         {"MetricValue", reading.is_string() ? reading.get<std::string>() : reading.dump()}});
     }
   }
-  return json{{"@odata.id", path}, {"@odata.type", "#MetricReport.v1_4_2.MetricReport"}, {"Id", *name},
-              {"Name", *name}, {"ReportSequence", std::to_string(now / std::chrono::seconds(1))},
-              {"Timestamp", stamp}, {"MetricValues", values},
+  return json{{"@odata.id", path},
+              {"@odata.type", "#MetricReport.v1_4_2.MetricReport"},
+              {"Id", *name},
+              {"Name", *name},
+              {"ReportSequence", std::to_string(now / std::chrono::seconds(1))},
+              {"Timestamp", stamp},
+              {"MetricValues", values},
               {"MetricReportDefinition", {{"@odata.id", std::string(definitions) + "/" + *name}}}};
 }
 

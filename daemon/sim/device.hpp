@@ -1,5 +1,5 @@
-// A device that answers Redfish: what all BMCs have in common. A kind adds values, writable properties and actions.
-// Pure: all change comes through calls that say what time it is, and through the agenda.
+// A device that answers Redfish: what all BMCs have in common. A kind adds values, writable properties and
+// actions. Pure: all change comes through calls that say what time it is, and through the agenda.
 #pragma once
 
 #include <memory>
@@ -22,14 +22,14 @@ inline constexpr std::string_view factory_user = "root";
 // What the journal says of a request beside its line. Never a secret.
 struct request_note {
   std::string user;
-  std::string act;         // account_create, password_change, update_push, manager_reset, reset, ...
-  std::string argument;    // the account's name, the component, the reset type
+  std::string act;       // account_create, password_change, update_push, manager_reset, reset, ...
+  std::string argument;  // the account's name, the component, the reset type
 };
 
 class device {
  public:
-  device(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree, bool starts_old,
-         const std::string& factory_password);
+  device(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree,
+         bool starts_old, const std::string& factory_password);
   virtual ~device() = default;
   device(const device&) = delete;
   device& operator=(const device&) = delete;
@@ -79,8 +79,8 @@ class device {
   const resource_tree& tree() const { return *tree_; }
 
  private:
-  http_reply route(const http_request& request, const std::string& path, std::string_view query, const access& who,
-                   instant now, request_note& note);
+  http_reply route(const http_request& request, const std::string& path, std::string_view query,
+                   const access& who, instant now, request_note& note);
   http_reply get(const std::string& path, std::string_view query, instant now) const;
   std::optional<json> body_of(const std::string& path, instant now) const;
   std::optional<json> dynamic_body(const std::string& path, instant now) const;
@@ -90,7 +90,8 @@ class device {
   void expand_members(json& body, instant now) const;
   http_reply do_post(const http_request& request, const std::string& path, const access& who, instant now,
                      request_note& note);
-  http_reply do_patch(const std::string& path, const json& body, const access& who, instant now, request_note& note);
+  http_reply do_patch(const std::string& path, const json& body, const access& who, instant now,
+                      request_note& note);
   http_reply do_delete(const std::string& path, const access& who, request_note& note);
   http_reply login(const http_request& request, instant now, request_note& note);
   http_reply create_account(const json& body, request_note& note);
@@ -111,12 +112,14 @@ class device {
   std::string certificate_sha256_;
   bool standby_power_ = false;
   bool bmc_alive_ = false;
-  std::uint64_t bmc_generation_ = 0;    // a pending BMC start of an earlier generation is void
+  std::uint64_t bmc_generation_ = 0;  // a pending BMC start of an earlier generation is void
   std::uint64_t requests_ = 0;
-  std::set<fault_kind> in_force_;       // whose beginning was applied
+  std::set<fault_kind> in_force_;  // whose beginning was applied
   instant bmc_started_{0};
 };
 
+// A version 4 UUID made of a hash.
+std::string uuid_of(std::uint64_t key);
 // Digits of a part that names one: gpu2 -> 2; nullopt when there are none.
 std::optional<int> number_in(std::string_view text);
 std::optional<int> as_number(std::string_view text);

@@ -14,7 +14,8 @@ constexpr std::string_view accounts_path = "/redfish/v1/AccountService/Accounts"
 constexpr std::size_t shortest_password = 8;
 
 http_reply no_privilege() {
-  return error_reply(403, "InsufficientPrivilege", "There are insufficient privileges for the account to do this.");
+  return error_reply(403, "InsufficientPrivilege",
+                     "There are insufficient privileges for the account to do this.");
 }
 
 std::string text_at(const json& body, const char* key) {
@@ -24,8 +25,8 @@ std::string text_at(const json& body, const char* key) {
 
 }  // namespace
 
-http_reply device::do_post(const http_request& request, const std::string& path, const access& who, instant now,
-                           request_note& note) {
+http_reply device::do_post(const http_request& request, const std::string& path, const access& who,
+                           instant now, request_note& note) {
   if (path.starts_with(sessions_path)) {
     return login(request, now, note);
   }
@@ -63,19 +64,23 @@ http_reply device::login(const http_request& request, instant now, request_note&
   note.user = user;
   note.act = "login";
   if (!access_.check_password(user, text_at(body, "Password"), now)) {
-    return error_reply(401, "ResourceAtUriUnauthorized", "While accessing the resource, the service received an "
+    return error_reply(401, "ResourceAtUriUnauthorized",
+                       "While accessing the resource, the service received an "
                        "authorization error: Invalid username or password.");
   }
   const auto id = access_.open_session(user, request.peer, now);
   if (!id) {
-    return error_reply(503, "SessionLimitExceeded", "The session establishment failed due to the number of "
+    return error_reply(503, "SessionLimitExceeded",
+                       "The session establishment failed due to the number of "
                        "simultaneous sessions exceeding the limit of the implementation.");
   }
   json shown = *session_body(*id);
   if (access_.accounts().at(user).must_change) {
     shown["@Message.ExtendedInfo"] =
-        extended_info("PasswordChangeRequired", "The password provided for this account must be changed before access "
-                      "is granted. PATCH the Password property at " + std::string(accounts_path) + "/" + user + ".");
+        extended_info("PasswordChangeRequired",
+                      "The password provided for this account must be changed before access "
+                      "is granted. PATCH the Password property at " +
+                          std::string(accounts_path) + "/" + user + ".");
   }
   http_reply reply = json_reply(201, shown);
   reply.headers["Location"] = std::string(sessions_path) + "/" + *id;
@@ -90,14 +95,18 @@ http_reply device::create_account(const json& body, request_note& note) {
   note.act = "account_create";
   note.argument = name;
   if (name.empty() || password.size() < shortest_password) {
-    return error_reply(400, "PropertyValueFormatError", "UserName or Password is not of the format that is accepted.");
+    return error_reply(400, "PropertyValueFormatError",
+                       "UserName or Password is not of the format that is accepted.");
   }
   if (!may_write(role) && role != "ReadOnly") {
-    return error_reply(400, "PropertyValueNotInList", "The value for the property RoleId is not in the list.");
+    return error_reply(400, "PropertyValueNotInList",
+                       "The value for the property RoleId is not in the list.");
   }
   if (access_.find(name) != nullptr) {
-    return error_reply(400, "ResourceAlreadyExists", "The requested resource of type ManagerAccount with the property "
-                       "UserName with the value '" + name + "' already exists.");
+    return error_reply(400, "ResourceAlreadyExists",
+                       "The requested resource of type ManagerAccount with the property "
+                       "UserName with the value '" +
+                           name + "' already exists.");
   }
   access_.accounts()[name] = {password, role, false, 0, instant{0}};
   http_reply reply = json_reply(201, *account_body(name, instant{0}));
@@ -105,7 +114,8 @@ http_reply device::create_account(const json& body, request_note& note) {
   return reply;
 }
 
-http_reply device::change_account(const std::string& name, const json& body, const access& who, request_note& note) {
+http_reply device::change_account(const std::string& name, const json& body, const access& who,
+                                  request_note& note) {
   account* const known = access_.find(name);
   if (known == nullptr) {
     return not_found(std::string(accounts_path) + "/" + name);
@@ -119,7 +129,8 @@ http_reply device::change_account(const std::string& name, const json& body, con
     note.argument = name;
     const std::string password = text_at(body, "Password");
     if (password.size() < shortest_password) {
-      return error_reply(400, "PropertyValueFormatError", "The Password is not of the format that is accepted.");
+      return error_reply(400, "PropertyValueFormatError",
+                         "The Password is not of the format that is accepted.");
     }
     known->password = password;
     known->must_change = false;
@@ -211,7 +222,8 @@ http_reply device::push_update(const http_request& request, instant now, request
 
 http_reply device::begin_update(const update_request& update, instant now) {
   if (!firmware_.knows(update.component)) {
-    return error_reply(400, "PropertyValueNotInList", "There is no firmware component " + update.component + ".");
+    return error_reply(400, "PropertyValueNotInList",
+                       "There is no firmware component " + update.component + ".");
   }
   if (firmware_.busy()) {
     http_reply reply = error_reply(503, "ServiceTemporarilyUnavailable", "An update is in progress.");
@@ -219,13 +231,14 @@ http_reply device::begin_update(const update_request& update, instant now) {
     return reply;
   }
   update_task faults;
-  faults.refused = find_fault(fault_kind::firmware_refused, update.component, update.component, now) != nullptr;
-  faults.unchanged = find_fault(fault_kind::firmware_unchanged, update.component, update.component, now) != nullptr;
+  faults.refused =
+      find_fault(fault_kind::firmware_refused, update.component, update.component, now) != nullptr;
+  faults.unchanged =
+      find_fault(fault_kind::firmware_unchanged, update.component, update.component, now) != nullptr;
   faults.vanishes = faulty(fault_kind::task_vanishes, now);
   const std::string id = firmware_.begin(update, now, around_.timings().flash, faults);
   around_.schedule().at(now + around_.timings().flash, [this, id](instant) { firmware_.finish(id); });
-  http_reply reply =
-      json_reply(202, firmware_.task_body(id, *firmware_.task(id), now, around_.wall(now)));
+  http_reply reply = json_reply(202, firmware_.task_body(id, *firmware_.task(id), now, around_.wall(now)));
   reply.headers["Location"] = "/redfish/v1/TaskService/Tasks/" + id;
   return reply;
 }
@@ -238,7 +251,8 @@ http_reply device::simple_update(const json& body, instant now, request_note& no
   const std::size_t end = name.rfind(".fwpkg");
   const std::size_t bar = name.rfind('_');
   if (end == std::string::npos || bar == std::string::npos || bar > end) {
-    return error_reply(400, "ActionParameterValueFormatError", "ImageURI does not name an image of this device.");
+    return error_reply(400, "ActionParameterValueFormatError",
+                       "ImageURI does not name an image of this device.");
   }
   const update_request update{name.substr(0, bar), name.substr(0, bar), name.substr(bar + 1, end - bar - 1)};
   note.argument = update.component;
@@ -262,9 +276,10 @@ void device::restart_bmc(instant now) {
   firmware_.forget_tasks();
   firmware_.activate("bmc_reset");
   const std::uint64_t generation = ++bmc_generation_;
-  const double jitter = 1.0 + 0.1 * physics::uniform(physics::hash_of(identity_.member, around_.seed() + generation));
-  const auto up = std::chrono::duration_cast<instant>(
-      std::chrono::duration<double, std::nano>(static_cast<double>(around_.timings().bmc_up.count()) * jitter));
+  const double jitter =
+      1.0 + 0.1 * physics::uniform(physics::hash_of(identity_.member, around_.seed() + generation));
+  const auto up = std::chrono::duration_cast<instant>(std::chrono::duration<double, std::nano>(
+      static_cast<double>(around_.timings().bmc_up.count()) * jitter));
   around_.schedule().at(now + up, [this, generation](instant when) {
     if (generation == bmc_generation_ && standby_power_) {
       bmc_alive_ = true;

@@ -15,11 +15,11 @@ namespace busbar::sim {
 enum class device_kind { compute_tray, switch_tray, power_shelf, cdu };
 
 struct device_identity {
-  std::string member;      // r01/c07, cdu01
+  std::string member;  // r01/c07, cdu01
   device_kind kind{};
-  int rack = 0;            // 1-based; 0: the CDU
-  int ordinal = 0;         // slot within its kind, 1-based
-  std::string address;     // 127.18.1.7
+  int rack = 0;         // 1-based; 0: the CDU
+  int ordinal = 0;      // slot within its kind, 1-based
+  std::string address;  // 127.18.1.7
   std::string mac;
   std::string serial;
   std::string uuid;
@@ -44,13 +44,14 @@ class environment {
   virtual const fault_book& faults() const = 0;
   virtual agenda& schedule() = 0;
   virtual std::uint64_t seed() const = 0;
-  virtual std::string wall(instant when) const = 0;        // RFC 3339
+  virtual std::string wall(instant when) const = 0;  // RFC 3339
 
   // A device's host or shelf came up, went down or changed its load.
   virtual void power_changed(device& changed, instant now) = 0;
   virtual void host_booted(const device& booted, const std::string& boot_uri, instant now) = 0;
   virtual void host_off(const device& gone, instant now) = 0;
-  virtual void event(const device& source, std::string message_id, std::string message, std::string origin) = 0;
+  virtual void event(const device& source, std::string message_id, std::string message,
+                     std::string origin) = 0;
 
   virtual double outlet_c(const device& tray) const = 0;
   virtual double inlet_c() const = 0;
@@ -61,7 +62,7 @@ class environment {
   virtual double facility_return_c() const = 0;
   virtual double pump_speed_percent() const = 0;
   virtual std::size_t pumps() const = 0;
-  virtual std::vector<std::string> racks() const = 0;      // r01, r02
+  virtual std::vector<std::string> racks() const = 0;  // r01, r02
   virtual double shelf_output_w(const device& shelf) const = 0;
 
   // NVLink of a rack: GPU numbered through the rack.

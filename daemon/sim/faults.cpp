@@ -8,7 +8,9 @@ namespace busbar::sim {
 
 namespace {
 
-bool in_force(const fault& each, instant now) { return now >= each.from && (!each.until || now < *each.until); }
+bool in_force(const fault& each, instant now) {
+  return now >= each.from && (!each.until || now < *each.until);
+}
 
 // r01/c07/gpu2/nvlink5 -> member r01/c07, part gpu2/nvlink5; cdu01/r01_rope -> cdu01, r01_rope.
 std::pair<std::string, std::string> split_target(const std::string& target) {
@@ -34,20 +36,22 @@ char kind_letter(const std::string& member) {
 
 const std::vector<fault_text>& fault_table() {
   static const std::vector<fault_text> table = {
-#define BUSBAR_SIM_FAULT(name, targets, severity, meaning) {fault_kind::name, #name, targets, severity, meaning},
+#define BUSBAR_SIM_FAULT(name, targets, severity, meaning) \
+  {fault_kind::name, #name, targets, severity, meaning},
 #include "daemon/sim/faults.def"
 #undef BUSBAR_SIM_FAULT
   };
   return table;
 }
 
-const fault_text& text_of(fault_kind kind) { return fault_table()[static_cast<std::size_t>(kind)]; }
+const fault_text& text_of(fault_kind kind) {
+  return fault_table()[static_cast<std::size_t>(kind)];
+}
 
 absl::StatusOr<std::uint64_t> fault_book::add(const fault_request& request, instant now) {
   const auto& table = fault_table();
-  const auto text = std::find_if(table.begin(), table.end(), [&request](const fault_text& each) {
-    return each.name == request.kind;
-  });
+  const auto text = std::find_if(table.begin(), table.end(),
+                                 [&request](const fault_text& each) { return each.name == request.kind; });
   if (text == table.end()) {
     return absl::InvalidArgumentError("no fault of kind " + request.kind);
   }

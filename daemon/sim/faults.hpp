@@ -32,9 +32,9 @@ const fault_text& text_of(fault_kind kind);
 
 struct fault_request {
   std::string kind;
-  std::string target;                    // r01/c07, r01/c07/gpu2, cdu01, cdu01/r01_rope
+  std::string target;  // r01/c07, r01/c07/gpu2, cdu01, cdu01/r01_rope
   instant delay{0};
-  std::optional<instant> duration;       // none: until cleared
+  std::optional<instant> duration;  // none: until cleared
   std::optional<double> severity;
   std::string value;
 };
@@ -42,8 +42,8 @@ struct fault_request {
 struct fault {
   std::uint64_t id = 0;
   fault_kind kind{};
-  std::string member;                    // r01/c07
-  std::string part;                      // gpu2, a detector, a component; empty: the model's first
+  std::string member;  // r01/c07
+  std::string part;    // gpu2, a detector, a component; empty: the model's first
   double severity = 0;
   std::string value;
   instant from{0};
@@ -58,8 +58,8 @@ class fault_book {
   const std::vector<fault>& all() const { return faults_; }
   const fault* find(fault_kind kind, std::string_view member, instant now) const;
   // As find, and the fault's part is `part`, or it names none and `part` is `first`.
-  const fault* find_part(fault_kind kind, std::string_view member, std::string_view part, std::string_view first,
-                         instant now) const;
+  const fault* find_part(fault_kind kind, std::string_view member, std::string_view part,
+                         std::string_view first, instant now) const;
   std::optional<instant> next_change(instant now) const;
 
  private:

@@ -44,14 +44,17 @@ std::map<std::string, std::string_view> parts_of(std::string_view body, const st
   return parts;
 }
 
-std::string last_segment(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string last_segment(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 }  // namespace
 
 std::optional<update_request> parse_update(const http_request& request, std::string& why) {
   const auto type = request.headers.find("content-type");
   const std::string boundary = type == request.headers.end() ? "" : parameter_of(type->second, "boundary");
-  const auto parts = boundary.empty() ? std::map<std::string, std::string_view>{} : parts_of(request.body, boundary);
+  const auto parts =
+      boundary.empty() ? std::map<std::string, std::string_view>{} : parts_of(request.body, boundary);
   const auto parameters = parts.find("UpdateParameters");
   const auto file = parts.find("UpdateFile");
   if (parameters == parts.end() || file == parts.end()) {
@@ -70,8 +73,8 @@ std::optional<update_request> parse_update(const http_request& request, std::str
     why = "the image has no header";
     return std::nullopt;
   }
-  return update_request{last_segment(wanted["Targets"][0].get<std::string>()), std::string(line.substr(0, blank)),
-                        std::string(line.substr(blank + 1))};
+  return update_request{last_segment(wanted["Targets"][0].get<std::string>()),
+                        std::string(line.substr(0, blank)), std::string(line.substr(blank + 1))};
 }
 
 firmware_store::firmware_store(const resource_tree& tree, bool starts_old) {
@@ -93,7 +96,8 @@ bool firmware_store::busy() const {
   return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& each) { return !each.second.finished; });
 }
 
-std::string firmware_store::begin(const update_request& update, instant now, instant flash, update_task faults) {
+std::string firmware_store::begin(const update_request& update, instant now, instant flash,
+                                  update_task faults) {
   const std::string id = std::to_string(++last_task_);
   faults.component = update.component;
   faults.version = update.image_version;
@@ -143,18 +147,29 @@ json firmware_store::task_body(const std::string& id, const update_task& task, i
   if (task.finished && task.refused) {
     messages = extended_info("GeneralError", "The image was not accepted by " + task.component + ".");
   } else {
-    messages.push_back({{"@odata.type", "#Message.v1_2_0.Message"}, {"MessageId", "TaskEvent.1.0.3.TaskStarted"},
-                        {"Message", "The task with Id '" + id + "' has started."}, {"MessageArgs", {id}},
-                        {"MessageSeverity", "OK"}, {"Resolution", "None."}});
+    messages.push_back({{"@odata.type", "#Message.v1_2_0.Message"},
+                        {"MessageId", "TaskEvent.1.0.3.TaskStarted"},
+                        {"Message", "The task with Id '" + id + "' has started."},
+                        {"MessageArgs", {id}},
+                        {"MessageSeverity", "OK"},
+                        {"Resolution", "None."}});
   }
   const char* const state = !task.finished ? "Running" : task.refused ? "Exception" : "Completed";
-  return {{"@odata.id", path}, {"@odata.type", "#Task.v1_7_4.Task"}, {"Id", id}, {"Name", "Task " + id},
-          {"StartTime", wall}, {"TaskState", state}, {"TaskStatus", task.finished && task.refused ? "Critical" : "OK"},
+  return {{"@odata.id", path},
+          {"@odata.type", "#Task.v1_7_4.Task"},
+          {"Id", id},
+          {"Name", "Task " + id},
+          {"StartTime", wall},
+          {"TaskState", state},
+          {"TaskStatus", task.finished && task.refused ? "Critical" : "OK"},
           {"PercentComplete", task.finished ? 100 : static_cast<int>(100.0 * std::clamp(done, 0.0, 0.99))},
-          {"Messages", messages}, {"Payload", {{"TargetUri", "/redfish/v1/UpdateService/update-multipart"}}}};
+          {"Messages", messages},
+          {"Payload", {{"TargetUri", "/redfish/v1/UpdateService/update-multipart"}}}};
 }
 
-json firmware_store::save() const { return {{"active", active_}, {"staged", staged_}}; }
+json firmware_store::save() const {
+  return {{"active", active_}, {"staged", staged_}};
+}
 
 void firmware_store::load(const json& saved) {
   for (const auto& [component, version] : saved.at("active").items()) {

@@ -20,7 +20,8 @@ struct update_request {
   std::string image_version;
 };
 
-// multipart/form-data with the parts UpdateParameters and UpdateFile; none: malformed, with the reason in `why`.
+// multipart/form-data with the parts UpdateParameters and UpdateFile; none: malformed, with the reason in
+// `why`.
 std::optional<update_request> parse_update(const http_request& request, std::string& why);
 
 struct update_task {
@@ -28,9 +29,9 @@ struct update_task {
   std::string version;
   instant started{0};
   instant ends{0};
-  bool refused = false;      // ends in Exception
-  bool unchanged = false;    // ends well and changes nothing
-  bool vanishes = false;     // answers 404 once it is done
+  bool refused = false;    // ends in Exception
+  bool unchanged = false;  // ends well and changes nothing
+  bool vanishes = false;   // answers 404 once it is done
   bool finished = false;
 };
 
@@ -38,15 +39,15 @@ class firmware_store {
  public:
   explicit firmware_store(const resource_tree& tree, bool starts_old);
 
-  const std::string& version(std::string_view component) const;   // empty: no such component
+  const std::string& version(std::string_view component) const;  // empty: no such component
   bool knows(std::string_view component) const { return active_.find(component) != active_.end(); }
   bool busy() const;
 
   std::string begin(const update_request& update, instant now, instant flash, update_task faults);
   // The task's end: its version is staged for its component's activation.
   void finish(std::string_view id);
-  void activate(std::string_view activation);     // bmc_reset | host_restart
-  void forget_tasks() { tasks_.clear(); }         // the BMC restarted
+  void activate(std::string_view activation);  // bmc_reset | host_restart
+  void forget_tasks() { tasks_.clear(); }      // the BMC restarted
 
   const update_task* task(std::string_view id) const;
   const std::map<std::string, update_task, std::less<>>& tasks() const { return tasks_; }

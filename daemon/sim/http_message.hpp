@@ -14,18 +14,18 @@ using header_map = std::map<std::string, std::string, std::less<>>;  // names in
 
 struct http_request {
   std::string method;
-  std::string target;        // path and query as sent
+  std::string target;  // path and query as sent
   header_map headers;
   std::string body;
-  std::string peer;          // address:port of the client
-  instant received{0};       // CLOCK_MONOTONIC at the wire; 0: the `now` of the call
+  std::string peer;     // address:port of the client
+  instant received{0};  // CLOCK_MONOTONIC at the wire; 0: the `now` of the call
 };
 
 struct http_reply {
   int status = 200;
-  header_map headers;        // names as sent (Location, X-Auth-Token, ETag)
+  header_map headers;  // names as sent (Location, X-Auth-Token, ETag)
   std::string body;
-  bool event_stream = false; // the connection stays open and carries server-sent events
+  bool event_stream = false;  // the connection stays open and carries server-sent events
 };
 
 }  // namespace busbar::sim

@@ -111,7 +111,8 @@ class https_face::impl {
   std::thread thread_;
 };
 
-// One client connection; lives on the receive thread, kept alive by its own operations and by the request in the device.
+// One client connection; lives on the receive thread, kept alive by its own operations and by the request in
+// the device.
 class https_face::impl::connection : public std::enable_shared_from_this<connection> {
  public:
   connection(impl& owner, listener& on, tcp::socket socket)
@@ -157,11 +158,11 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
     keep_alive_ = parsed.keep_alive();
     version_ = parsed.version();
     is_head_ = parsed.method() == http::verb::head;
-    device_line::waiting waiting{to_request(parsed, peer_, received), [self = shared_from_this()](http_reply reply) {
-                                   asio::post(self->stream_.get_executor(), [self, reply = std::move(reply)]() mutable {
-                                     self->answer(std::move(reply));
-                                   });
-                                 }};
+    device_line::waiting waiting{
+        to_request(parsed, peer_, received), [self = shared_from_this()](http_reply reply) {
+          asio::post(self->stream_.get_executor(),
+                     [self, reply = std::move(reply)]() mutable { self->answer(std::move(reply)); });
+        }};
     owner_.loop_.post([owner = &owner_, line = on_.line, waiting = std::move(waiting)]() mutable {
       owner->enqueue(line, std::move(waiting));
     });
@@ -183,11 +184,12 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
     if (streaming_) {
       response_->keep_alive(false);
       serializer_.emplace(*response_);
-      http::async_write_header(stream_, *serializer_, [self = shared_from_this()](error_code failed, std::size_t) {
-        if (!failed) {
-          beast::get_lowest_layer(self->stream_).expires_never();
-        }
-      });
+      http::async_write_header(stream_, *serializer_,
+                               [self = shared_from_this()](error_code failed, std::size_t) {
+                                 if (!failed) {
+                                   beast::get_lowest_layer(self->stream_).expires_never();
+                                 }
+                               });
       return;
     }
     response_->keep_alive(keep_alive_);
@@ -223,15 +225,16 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   }
 
   void write_event() {
-    asio::async_write(stream_, asio::buffer(events_.front()), [self = shared_from_this()](error_code failed, std::size_t) {
-      self->events_.pop_front();
-      if (failed) {
-        self->kept_.reset();
-        self->close();
-      } else if (!self->events_.empty()) {
-        self->write_event();
-      }
-    });
+    asio::async_write(stream_, asio::buffer(events_.front()),
+                      [self = shared_from_this()](error_code failed, std::size_t) {
+                        self->events_.pop_front();
+                        if (failed) {
+                          self->kept_.reset();
+                          self->close();
+                        } else if (!self->events_.empty()) {
+                          self->write_event();
+                        }
+                      });
   }
 
   void close() {
@@ -250,7 +253,7 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   std::optional<http::response_serializer<http::string_body>> serializer_;
   std::string peer_;
   std::deque<std::string> events_;
-  std::shared_ptr<connection> kept_;   // of an event stream: itself, until the client leaves
+  std::shared_ptr<connection> kept_;  // of an event stream: itself, until the client leaves
   unsigned version_ = 11;
   bool keep_alive_ = true;
   bool is_head_ = false;
@@ -258,7 +261,8 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   char scrap_ = 0;
 };
 
-absl::Status https_face::impl::listen(const std::string& address, std::uint16_t port, const key_pair& certificate) {
+absl::Status https_face::impl::listen(const std::string& address, std::uint16_t port,
+                                      const key_pair& certificate) {
   auto made = std::make_unique<listener>(io_);
   error_code failed;
   const auto ip = asio::ip::make_address(address, failed);
@@ -293,7 +297,8 @@ void https_face::impl::start() {
   thread_ = std::thread([this] {
     sched_param priority{};
     priority.sched_priority = receive_priority;
-    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);  // without the right to it: ordinary priority
+    pthread_setschedparam(pthread_self(), SCHED_FIFO,
+                          &priority);  // without the right to it: ordinary priority
     io_.run();
   });
 }
@@ -382,13 +387,21 @@ void https_face::impl::send_event(const std::string& address, const std::string&
 
 https_face::https_face(model_loop& loop, face_backend backend)
     : impl_(std::make_unique<impl>(loop, std::move(backend))) {}
-https_face::~https_face() { impl_->stop(); }
+https_face::~https_face() {
+  impl_->stop();
+}
 absl::Status https_face::listen(const std::string& address, std::uint16_t port, const key_pair& certificate) {
   return impl_->listen(address, port, certificate);
 }
-std::uint16_t https_face::port_of(const std::string& address) const { return impl_->port_of(address); }
-void https_face::start() { impl_->start(); }
-void https_face::stop() { impl_->stop(); }
+std::uint16_t https_face::port_of(const std::string& address) const {
+  return impl_->port_of(address);
+}
+void https_face::start() {
+  impl_->start();
+}
+void https_face::stop() {
+  impl_->stop();
+}
 void https_face::replace_certificate(const std::string& address, const key_pair& certificate) {
   impl_->replace_certificate(address, certificate);
 }

@@ -1,7 +1,9 @@
-// HTTPS towards the network for many devices at once: one receive thread for all sockets (TLS, parsing, the receive stamp,
-// real-time priority where the host allows it) and the model loop, on which requests are answered.
+// HTTPS towards the network for many devices at once: one receive thread for all sockets (TLS, parsing, the
+// receive stamp, real-time priority where the host allows it) and the model loop, on which requests are
+// answered.
 //
-// Each device serves one request at a time, in the order of arrival, after its service time; the rest wait in the device.
+// Each device serves one request at a time, in the order of arrival, after its service time; the rest wait in
+// the device.
 #pragma once
 
 #include <absl/status/status.h>
@@ -35,7 +37,7 @@ class https_face {
   absl::Status listen(const std::string& address, std::uint16_t port, const key_pair& certificate);
   std::uint16_t port_of(const std::string& address) const;
   void start();
-  void stop();                                        // joins the receive thread; before the model loop stops
+  void stop();  // joins the receive thread; before the model loop stops
 
   // Thread-safe.
   void replace_certificate(const std::string& address, const key_pair& certificate);

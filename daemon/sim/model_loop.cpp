@@ -10,14 +10,19 @@ instant monotonic_now() {
   return std::chrono::seconds(now.tv_sec) + instant(now.tv_nsec);
 }
 
-model_loop::~model_loop() { stop(); }
+model_loop::~model_loop() {
+  stop();
+}
 
-void model_loop::drive(std::function<std::optional<instant>()> next_due, std::function<void(instant)> advance) {
+void model_loop::drive(std::function<std::optional<instant>()> next_due,
+                       std::function<void(instant)> advance) {
   next_due_ = std::move(next_due);
   advance_ = std::move(advance);
 }
 
-void model_loop::start() { thread_ = std::thread([this] { run(); }); }
+void model_loop::start() {
+  thread_ = std::thread([this] { run(); });
+}
 
 void model_loop::stop() {
   {

@@ -1,4 +1,5 @@
-// The one thread that owns a simulated site (or a replayed tree): everything that touches the model runs here, in order.
+// The one thread that owns a simulated site (or a replayed tree): everything that touches the model runs
+// here, in order.
 #pragma once
 
 #include <chrono>
@@ -29,10 +30,10 @@ class model_loop {
   // What the model wants to be woken for; both are called on the loop's thread. Set before start.
   void drive(std::function<std::optional<instant>()> next_due, std::function<void(instant)> advance);
   void start();
-  void stop();                                  // joins; tasks that have not begun are dropped
+  void stop();  // joins; tasks that have not begun are dropped
 
   void post(task what) { at(instant{0}, std::move(what)); }
-  void at(instant when, task what);             // thread-safe
+  void at(instant when, task what);  // thread-safe
   // Runs it on the loop's thread and waits for its value; not from the loop's own thread.
   template <class Function>
   auto call(Function what) -> decltype(what()) {

@@ -12,8 +12,8 @@ constexpr double line_volts = 277.0;
 constexpr std::string_view actions_path = "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.";
 }  // namespace
 
-power_shelf::power_shelf(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree,
-                         const std::string& factory_password)
+power_shelf::power_shelf(device_identity identity, environment& around,
+                         std::shared_ptr<const resource_tree> tree, const std::string& factory_password)
     : device(std::move(identity), around, std::move(tree), false, factory_password) {}
 
 bool power_shelf::failed(int psu, instant now) const {
@@ -82,7 +82,8 @@ json power_shelf::value(const value_name& name, instant now) const {
   return device::value(name, now);
 }
 
-device::action_reply power_shelf::post(const std::string& path, const json& body, instant now, request_note& note) {
+device::action_reply power_shelf::post(const std::string& path, const json& body, instant now,
+                                       request_note& note) {
   if (!path.starts_with(actions_path)) {
     return std::nullopt;
   }
@@ -105,7 +106,8 @@ http_reply power_shelf::reset(const std::string& type, instant now) {
   const bool wanted = type == "On";
   if (wanted == output_on_ && !changing_) {
     return faulty(fault_kind::already_400, now)
-               ? error_reply(400, "PropertyValueConflict", "The shelf is in the requested power state already.")
+               ? error_reply(400, "PropertyValueConflict",
+                             "The shelf is in the requested power state already.")
                : empty_reply(204);
   }
   const std::uint64_t generation = ++generation_;

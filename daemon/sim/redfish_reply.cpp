@@ -36,11 +36,13 @@ http_reply error_reply(int status, std::string_view message_id, std::string_view
 }
 
 http_reply not_found(std::string_view path) {
-  return error_reply(404, "ResourceNotFound", "The requested resource named '" + std::string(path) + "' was not found.");
+  return error_reply(404, "ResourceNotFound",
+                     "The requested resource named '" + std::string(path) + "' was not found.");
 }
 
 http_reply malformed() {
-  return error_reply(400, "MalformedJSON", "The request body submitted was malformed JSON and could not be parsed.");
+  return error_reply(400, "MalformedJSON",
+                     "The request body submitted was malformed JSON and could not be parsed.");
 }
 
 http_reply not_allowed() {

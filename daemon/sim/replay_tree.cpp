@@ -27,11 +27,12 @@ std::string decoded(std::string_view target) {
   std::string text;
   for (std::size_t at = 0; at < target.size(); ++at) {
     const auto digit = [](char letter) {
-      return letter >= '0' && letter <= '9' ? letter - '0' : (letter | 0x20) >= 'a' && (letter | 0x20) <= 'f'
-                                                                 ? (letter | 0x20) - 'a' + 10
-                                                                 : -1;
+      return letter >= '0' && letter <= '9'                     ? letter - '0'
+             : (letter | 0x20) >= 'a' && (letter | 0x20) <= 'f' ? (letter | 0x20) - 'a' + 10
+                                                                : -1;
     };
-    if (target[at] == '%' && at + 2 < target.size() && digit(target[at + 1]) >= 0 && digit(target[at + 2]) >= 0) {
+    if (target[at] == '%' && at + 2 < target.size() && digit(target[at + 1]) >= 0 &&
+        digit(target[at + 2]) >= 0) {
       text.push_back(static_cast<char>(digit(target[at + 1]) * 16 + digit(target[at + 2])));
       at += 2;
     } else {
@@ -77,7 +78,8 @@ absl::StatusOr<replay_tree> replay_tree::load(const std::string& folder) {
     if (!entry.is_regular_file() || (name != "index.json" && name != "custom.json")) {
       continue;
     }
-    const std::string uri = without_slash("/" + fs::relative(entry.path().parent_path(), folder).generic_string());
+    const std::string uri =
+        without_slash("/" + fs::relative(entry.path().parent_path(), folder).generic_string());
     http_reply reply;
     reply.body = read_text(entry.path());
     reply.status = status_of(reply.body);
@@ -106,8 +108,8 @@ absl::StatusOr<replay_tree> replay_tree::load(const std::string& folder) {
 
 http_reply replay_tree::handle(const http_request& request) const {
   if (request.method == "POST" && request.target.find("/Sessions") != std::string::npos) {
-    http_reply reply = json_reply(201, {{"@odata.id", "/redfish/v1/SessionService/Sessions/1"}, {"Id", "1"},
-                                        {"Name", "User Session"}});
+    http_reply reply = json_reply(
+        201, {{"@odata.id", "/redfish/v1/SessionService/Sessions/1"}, {"Id", "1"}, {"Name", "User Session"}});
     reply.headers["Location"] = "/redfish/v1/SessionService/Sessions/1";
     reply.headers["X-Auth-Token"] = "replay";
     return reply;

@@ -47,7 +47,8 @@ json instantiate(const json& pattern, const binding& bound) {
   return pattern;
 }
 
-// Every combination of the ranges that a row of the data file goes over; one empty binding when it names none.
+// Every combination of the ranges that a row of the data file goes over; one empty binding when it names
+// none.
 std::vector<binding> combinations(const json& row, const range_map& ranges) {
   std::vector<binding> all = {{}};
   if (!row.contains("over")) {
@@ -67,7 +68,9 @@ std::vector<binding> combinations(const json& row, const range_map& ranges) {
   return all;
 }
 
-std::string last_segment(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string last_segment(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 }  // namespace
 
@@ -94,7 +97,8 @@ void resource_tree::add_resources(const json& list, const range_map& ranges) {
       const std::string path = std::string(root) + substitute(row.at("path").get<std::string>(), bound);
       json body = json::object();
       if (row.contains("collection")) {
-        body["@odata.type"] = "#" + row.at("collection").get<std::string>() + "." + row.at("collection").get<std::string>();
+        body["@odata.type"] =
+            "#" + row.at("collection").get<std::string>() + "." + row.at("collection").get<std::string>();
         body["Name"] = row.at("name");
         body["Members"] = json::array();
       } else {

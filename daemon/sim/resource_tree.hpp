@@ -1,5 +1,5 @@
-// The bodies of a device kind, expanded once from its data file and shared by all devices of that kind. Strings that begin
-// with "$" name values that the device fills in at each GET.
+// The bodies of a device kind, expanded once from its data file and shared by all devices of that kind.
+// Strings that begin with "$" name values that the device fills in at each GET.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ using range_map = std::map<std::string, std::vector<std::string>>;  // "gpus" ->
 
 struct firmware_row {
   std::string component;
-  std::string version;       // the baseline's
+  std::string version;  // the baseline's
   std::string old_version;
-  std::string activation;    // bmc_reset | host_restart
+  std::string activation;  // bmc_reset | host_restart
 };
 
 struct report_row {
   std::string property;
-  std::string value;         // "$gpu_temperature:0"
+  std::string value;  // "$gpu_temperature:0"
 };
 
 class resource_tree {
@@ -44,7 +44,7 @@ class resource_tree {
   void fill_collections();
 
   std::map<std::string, json, std::less<>> bodies_;
-  std::vector<std::string> order_;             // of the data file, which is the order of members
+  std::vector<std::string> order_;  // of the data file, which is the order of members
   std::vector<firmware_row> firmware_;
   std::vector<std::string> starts_old_;
   std::string manager_component_;

@@ -10,7 +10,8 @@ namespace busbar::sim {
 
 namespace {
 constexpr double median_service_s = 0.015;
-constexpr double service_sigma = 0.9898;  // ln(150 ms / 15 ms) / 2.3263: the 99th percentile is ten times the median
+constexpr double service_sigma =
+    0.9898;  // ln(150 ms / 15 ms) / 2.3263: the 99th percentile is ten times the median
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<site>> site::make(const site_options& options) {
@@ -58,10 +59,17 @@ http_reply site_model::handle(const std::string& address, const http_request& re
 }
 
 std::string to_json(const journal_record& record) {
-  const json line = {{"number", record.number}, {"received_ns", record.received.count()},
-                     {"answered_ns", record.answered.count()}, {"device", record.device},
-                     {"address", record.address}, {"peer", record.peer}, {"method", record.method},
-                     {"path", record.path}, {"user", record.user}, {"status", record.status}, {"act", record.act},
+  const json line = {{"number", record.number},
+                     {"received_ns", record.received.count()},
+                     {"answered_ns", record.answered.count()},
+                     {"device", record.device},
+                     {"address", record.address},
+                     {"peer", record.peer},
+                     {"method", record.method},
+                     {"path", record.path},
+                     {"user", record.user},
+                     {"status", record.status},
+                     {"act", record.act},
                      {"argument", record.argument}};
   return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -146,24 +154,36 @@ void site_model::apply_faults(instant now) {
   }
 }
 
-void site_model::event(const device& source, std::string message_id, std::string message, std::string origin) {
+void site_model::event(const device& source, std::string message_id, std::string message,
+                       std::string origin) {
   if (!hooks_.on_event) {
     return;
   }
   const std::string id = std::to_string(++events_);
-  const json record = {{"EventType", "Event"}, {"EventId", id}, {"EventTimestamp", wall(now_)},
-                       {"MessageId", std::move(message_id)}, {"Message", std::move(message)},
-                       {"MessageArgs", json::array()}, {"MemberId", "0"}, {"Severity", "OK"},
+  const json record = {{"EventType", "Event"},
+                       {"EventId", id},
+                       {"EventTimestamp", wall(now_)},
+                       {"MessageId", std::move(message_id)},
+                       {"Message", std::move(message)},
+                       {"MessageArgs", json::array()},
+                       {"MemberId", "0"},
+                       {"Severity", "OK"},
                        {"OriginOfCondition", {{"@odata.id", std::move(origin)}}}};
-  const json body = {{"@odata.type", "#Event.v1_11_0.Event"}, {"Id", id}, {"Name", "Event Log"},
+  const json body = {{"@odata.type", "#Event.v1_11_0.Event"},
+                     {"Id", id},
+                     {"Name", "Event Log"},
                      {"Events", json::array({record})}};
   hooks_.on_event(source.identity().address, body.dump());
 }
 
 absl::StatusOr<std::string> site_model::truth(std::string_view path, instant now) {
   advance(now);
-  json whole = {{"site", {{"sku", sku_.name}, {"profile", timings_.name}, {"seed", options_.seed},
-                          {"heat_imbalance", loop_.imbalance()}, {"requests", requests_}}},
+  json whole = {{"site",
+                 {{"sku", sku_.name},
+                  {"profile", timings_.name},
+                  {"seed", options_.seed},
+                  {"heat_imbalance", loop_.imbalance()},
+                  {"requests", requests_}}},
                 {"cdu01", cdu_->truth(now)}};
   for (std::size_t index = 0; index < racks_.size(); ++index) {
     json rack = {{"compute_on", 0}, {"switch_on", 0}, {"shelves_on", 0}};

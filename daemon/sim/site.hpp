@@ -1,5 +1,6 @@
-// A simulated site: racks, CDU, physics, faults. Transport-free and deterministic: no clock, no threads, no I/O. Time is what
-// the callers say; the same seed and the same calls give the same site. Not thread-safe: one owner.
+// A simulated site: racks, CDU, physics, faults. Transport-free and deterministic: no clock, no threads, no
+// I/O. Time is what the callers say; the same seed and the same calls give the same site. Not thread-safe:
+// one owner.
 //
 //   auto made = site::make({.racks = 1, .sku = "vr-4x1", .profile = "instant", .seed = 7});
 //   http_reply reply = (*made)->handle("127.18.1.51", request, now);
@@ -26,34 +27,34 @@ namespace busbar::sim {
 
 struct site_options {
   int racks = 1;
-  std::string sku = "vr-nvl72";             // vr-nvl72 | vr-4x1
-  std::string profile = "quick";            // quick | instant | real
+  std::string sku = "vr-nvl72";   // vr-nvl72 | vr-4x1
+  std::string profile = "quick";  // quick | instant | real
   std::uint64_t seed = 1;
-  std::string network = "127.18";           // the first two octets; another one lets several simulators run on a host
-  instant start{0};                         // what `now` is at construction
+  std::string network = "127.18";  // the first two octets; another one lets several simulators run on a host
+  instant start{0};                // what `now` is at construction
   std::chrono::system_clock::time_point wall_start{};  // wall time at `start`, for DateTime properties
 };
 
 // One request that reached a device. Never holds a secret.
 struct journal_record {
   std::uint64_t number = 0;
-  instant received{0};                      // CLOCK_MONOTONIC at the wire
-  instant answered{0};                      // when the device was done with it
-  std::string device;                       // r01/c07
+  instant received{0};  // CLOCK_MONOTONIC at the wire
+  instant answered{0};  // when the device was done with it
+  std::string device;   // r01/c07
   std::string address;
   std::string peer;
   std::string method;
   std::string path;
   std::string user;
   int status = 0;
-  std::string act;                          // account_create, password_change, update_push, manager_reset, reset, ...
-  std::string argument;                     // account, component, reset type
+  std::string act;       // account_create, password_change, update_push, manager_reset, reset, ...
+  std::string argument;  // account, component, reset type
 };
 std::string to_json(const journal_record& record);
 
 struct performance {
   std::optional<double> value;
-  std::string text;                         // hashes and curves
+  std::string text;  // hashes and curves
   std::string unit;
 };
 
@@ -62,7 +63,7 @@ struct fault_row {
   bool in_force = false;
 };
 
-struct announced_bmc {                      // one line of the lease file
+struct announced_bmc {  // one line of the lease file
   std::string member;
   device_kind kind{};
   std::string address;
@@ -70,11 +71,12 @@ struct announced_bmc {                      // one line of the lease file
 };
 
 struct site_hooks {
-  // A compute tray's OS runs. boot_uri: of a UefiHttp boot (it carries the agent's token), empty for a local boot.
+  // A compute tray's OS runs. boot_uri: of a UefiHttp boot (it carries the agent's token), empty for a local
+  // boot.
   std::function<void(const std::string& member, const std::string& boot_uri)> on_host_boot;
   std::function<void(const std::string& member)> on_host_off;
   std::function<void(const journal_record&)> on_request;
-  std::function<void(const std::string& address)> on_certificate_changed;   // begins or ends
+  std::function<void(const std::string& address)> on_certificate_changed;  // begins or ends
   std::function<void()> on_leases_changed;
   // A server-sent event of a device, as the JSON text of an Event.
   std::function<void(const std::string& address, const std::string& event)> on_event;
@@ -90,24 +92,26 @@ class site {
   // One whole request at one moment. Status 0: the BMC does not answer (no standby power, restarting).
   virtual http_reply handle(const std::string& address, const http_request& request, instant now) = 0;
   virtual bool reachable(const std::string& address, instant now) = 0;
-  // How long the device takes for its next request: log-normal, median 15 ms, p99 150 ms. Draws from the device's stream.
+  // How long the device takes for its next request: log-normal, median 15 ms, p99 150 ms. Draws from the
+  // device's stream.
   virtual instant service_time(const std::string& address, instant now) = 0;
 
   virtual std::optional<instant> next_due() const = 0;
-  virtual void advance(instant now) = 0;    // runs all that is due, in order; time never goes back
+  virtual void advance(instant now) = 0;  // runs all that is due, in order; time never goes back
 
   virtual absl::StatusOr<std::uint64_t> add_fault(const fault_request& request, instant now) = 0;
   virtual std::size_t clear_faults(std::string_view kind, std::string_view target, instant now) = 0;
   virtual std::vector<fault_row> faults(instant now) const = 0;
   virtual bool fault_active(fault_kind kind, const std::string& member, instant now) const = 0;
 
-  // JSON text of what really is, at a path: "", r01, r01/c07, r01/c07/power, cdu01. NOT_FOUND: there is no such thing.
+  // JSON text of what really is, at a path: "", r01, r01/c07, r01/c07/power, cdu01. NOT_FOUND: there is no
+  // such thing.
   virtual absl::StatusOr<std::string> truth(std::string_view path, instant now) = 0;
 
   // For the agents' face.
-  virtual performance measure(const std::string& member, int gpu, std::string_view probe, std::string_view metric,
-                              instant now) = 0;
-  virtual void set_load(const std::string& member, double fraction, instant now) = 0;   // 0 idle .. 1 burning
+  virtual performance measure(const std::string& member, int gpu, std::string_view probe,
+                              std::string_view metric, instant now) = 0;
+  virtual void set_load(const std::string& member, double fraction, instant now) = 0;  // 0 idle .. 1 burning
   virtual std::string dmi_serial(const std::string& member, instant now) const = 0;
   virtual std::vector<std::string> gpu_serials(const std::string& member, instant now) const = 0;
 
@@ -118,7 +122,7 @@ class site {
   virtual const sku_data& sku() const = 0;
   virtual const profile& timings() const = 0;
   virtual const std::string& factory_password() const = 0;
-  virtual const std::string& reader_password() const = 0;   // user "reader" of the CDU
+  virtual const std::string& reader_password() const = 0;  // user "reader" of the CDU
 
   // What outlives the simulator: accounts, firmware, settings, power states.
   virtual std::string save() const = 0;

@@ -22,8 +22,12 @@ absl::StatusOr<json> row_named(std::string_view file, const std::string& name) {
   return *row;
 }
 
-instant milliseconds(const json& row, const char* key) { return std::chrono::milliseconds(row.at(key).get<int>()); }
-instant seconds(const json& row, const char* key) { return std::chrono::seconds(row.at(key).get<int>()); }
+instant milliseconds(const json& row, const char* key) {
+  return std::chrono::milliseconds(row.at(key).get<int>());
+}
+instant seconds(const json& row, const char* key) {
+  return std::chrono::seconds(row.at(key).get<int>());
+}
 
 }  // namespace
 

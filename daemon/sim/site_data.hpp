@@ -13,18 +13,18 @@ namespace busbar::sim {
 struct profile {
   std::string name;
   instant bmc_up{0};
-  instant host_on{0};          // command to rails up
-  instant host_boot{0};        // rails up to OS running
+  instant host_on{0};    // command to rails up
+  instant host_boot{0};  // rails up to OS running
   instant switch_boot{0};
   instant host_off{0};
   instant graceful_off{0};
   instant shelf_on{0};
-  instant flash{0};            // one component
+  instant flash{0};  // one component
   instant lockout{0};
   instant session_timeout{0};
   instant off_ignored{0};
   instant group_interval{0};
-  instant test_short{0};       // durations that the delivery note's suites declare
+  instant test_short{0};  // durations that the delivery note's suites declare
   instant test_burn{0};
   instant test_train{0};
   instant test_collective{0};

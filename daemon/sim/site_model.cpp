@@ -11,7 +11,7 @@ namespace busbar::sim {
 
 namespace {
 
-constexpr double compute_conductance = 0.9;    // LPM per sqrt(kPa): 7.0 LPM at 60 kPa
+constexpr double compute_conductance = 0.9;  // LPM per sqrt(kPa): 7.0 LPM at 60 kPa
 constexpr double compute_nominal_lpm = 6.97;
 constexpr double switch_conductance = 0.34;
 constexpr double switch_nominal_lpm = 2.63;
@@ -36,10 +36,14 @@ std::string format(const char* pattern, Values... values) {
 
 char letter_of(device_kind kind) {
   switch (kind) {
-    case device_kind::compute_tray: return 'c';
-    case device_kind::switch_tray: return 's';
-    case device_kind::power_shelf: return 'p';
-    case device_kind::cdu: return 'u';
+    case device_kind::compute_tray:
+      return 'c';
+    case device_kind::switch_tray:
+      return 's';
+    case device_kind::power_shelf:
+      return 'p';
+    case device_kind::cdu:
+      return 'u';
   }
   return 'u';
 }
@@ -53,7 +57,8 @@ site_model::site_model(site_options options, profile timings, sku_data sku)
       loop_(physics::loop::design{}),
       now_(options_.start) {
   const auto secret = [this](const char* name) {
-    return format("%s-%010llx", name, static_cast<unsigned long long>(physics::hash_of(name, options_.seed) >> 24));
+    return format("%s-%010llx", name,
+                  static_cast<unsigned long long>(physics::hash_of(name, options_.seed) >> 24));
   };
   factory_password_ = secret("factory");
   reader_password_ = secret("reader");
@@ -69,15 +74,12 @@ device_identity site_model::identity_of(int rack, device_kind kind, int ordinal)
   const int octet = ordinal + (kind == device_kind::switch_tray   ? switch_octet
                                : kind == device_kind::power_shelf ? shelf_octet
                                                                   : 0);
-  identity.member = kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
+  identity.member =
+      kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
   identity.address = options_.network + format(".%d.%d", subnet, octet);
   identity.mac = format("02:18:%02x:00:00:%02x", static_cast<unsigned>(subnet), static_cast<unsigned>(octet));
   identity.serial = format("SN18%02d%03d", subnet, octet);
-  const std::uint64_t key = physics::hash_of(identity.member, options_.seed);
-  identity.uuid = format("%08x-%04x-4%03x-8%03x-%012llx", static_cast<unsigned>(key >> 32),
-                         static_cast<unsigned>(key >> 16) & 0xFFFFU, static_cast<unsigned>(key >> 4) & 0xFFFU,
-                         static_cast<unsigned>(key) & 0xFFFU,
-                         static_cast<unsigned long long>(physics::mix(key) & 0xFFFFFFFFFFFFULL));
+  identity.uuid = uuid_of(physics::hash_of(identity.member, options_.seed));
   return identity;
 }
 
@@ -92,13 +94,21 @@ Device* site_model::adopt(std::unique_ptr<Device> made) {
 }
 
 void site_model::build() {
-  const range_map ranges = {
-      {"gpus", numbers(sku_.gpus)}, {"cpus", numbers(sku_.cpus)}, {"nics", numbers(sku_.nics)},
-      {"dpus", numbers(sku_.dpus)}, {"drives", numbers(sku_.drives)}, {"dimms", numbers(sku_.dimms)},
-      {"nvlinks", numbers(sku_.nvlinks)}, {"asics", numbers(sku_.asics)},
-      {"asic_ports", numbers(sku_.ports_per_asic)}, {"psus", numbers(sku_.psus)}, {"pumps", numbers(2, 1)},
-      {"compute_detectors", sku_.compute_detectors}, {"switch_detectors", sku_.switch_detectors},
-      {"racks", racks()}, {"rack_detectors", {"rope", "pan"}}};
+  const range_map ranges = {{"gpus", numbers(sku_.gpus)},
+                            {"cpus", numbers(sku_.cpus)},
+                            {"nics", numbers(sku_.nics)},
+                            {"dpus", numbers(sku_.dpus)},
+                            {"drives", numbers(sku_.drives)},
+                            {"dimms", numbers(sku_.dimms)},
+                            {"nvlinks", numbers(sku_.nvlinks)},
+                            {"asics", numbers(sku_.asics)},
+                            {"asic_ports", numbers(sku_.ports_per_asic)},
+                            {"psus", numbers(sku_.psus)},
+                            {"pumps", numbers(2, 1)},
+                            {"compute_detectors", sku_.compute_detectors},
+                            {"switch_detectors", sku_.switch_detectors},
+                            {"racks", racks()},
+                            {"rack_detectors", {"rope", "pan"}}};
   std::map<std::string, std::shared_ptr<const resource_tree>> trees;
   for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf", "cdu"}) {
     trees[kind] = resource_tree::expand(kind, ranges);
@@ -112,40 +122,44 @@ void site_model::build() {
                                               factory_password_, reader_password_));
 }
 
-void site_model::build_rack(int rack, const std::map<std::string, std::shared_ptr<const resource_tree>>& trees) {
+void site_model::build_rack(int rack,
+                            const std::map<std::string, std::shared_ptr<const resource_tree>>& trees) {
   const auto index = static_cast<std::size_t>(rack - 1);
   rack_parts& parts = racks_[index];
   // Old firmware on every tray of the first rack, on every third of the others.
   const auto starts_old = [rack](int ordinal) { return rack == 1 || ordinal % 3 == 0; };
   for (int each = 1; each <= sku_.compute; ++each) {
-    parts.compute.push_back(adopt(std::make_unique<compute_tray>(identity_of(rack, device_kind::compute_tray, each),
-                                                                 *this, trees.at("compute_tray"), starts_old(each),
-                                                                 factory_password_)));
-    places_[parts.compute.back()] = {index, loop_.add_branch(index, compute_conductance, compute_nominal_lpm)};
+    parts.compute.push_back(
+        adopt(std::make_unique<compute_tray>(identity_of(rack, device_kind::compute_tray, each), *this,
+                                             trees.at("compute_tray"), starts_old(each), factory_password_)));
+    places_[parts.compute.back()] = {index,
+                                     loop_.add_branch(index, compute_conductance, compute_nominal_lpm)};
     dies_[parts.compute.back()] =
         std::vector<physics::die>(static_cast<std::size_t>(sku_.gpus), physics::die(loop_.supply_c()));
   }
   for (int each = 1; each <= sku_.switches; ++each) {
-    parts.switches.push_back(adopt(std::make_unique<switch_tray>(identity_of(rack, device_kind::switch_tray, each),
-                                                                 *this, trees.at("switch_tray"), starts_old(each),
-                                                                 factory_password_)));
+    parts.switches.push_back(
+        adopt(std::make_unique<switch_tray>(identity_of(rack, device_kind::switch_tray, each), *this,
+                                            trees.at("switch_tray"), starts_old(each), factory_password_)));
     places_[parts.switches.back()] = {index, loop_.add_branch(index, switch_conductance, switch_nominal_lpm)};
   }
   for (int each = 1; each <= sku_.shelves; ++each) {
-    parts.shelves.push_back(adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each),
-                                                                *this, trees.at("power_shelf"), factory_password_)));
+    parts.shelves.push_back(
+        adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each), *this,
+                                            trees.at("power_shelf"), factory_password_)));
   }
 }
 
 std::string site_model::wall(instant when) const {
-  const auto point = options_.wall_start + std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                               when - options_.start);
+  const auto point = options_.wall_start +
+                     std::chrono::duration_cast<std::chrono::system_clock::duration>(when - options_.start);
   const std::time_t seconds = std::chrono::system_clock::to_time_t(point);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   std::array<char, 40> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(point.time_since_epoch()).count() % 1000;
+  const auto rest =
+      std::chrono::duration_cast<std::chrono::milliseconds>(point.time_since_epoch()).count() % 1000;
   return text.data() + format(".%03d+00:00", static_cast<int>(rest));
 }
 
@@ -224,7 +238,9 @@ rack_coolant site_model::coolant(int rack) const {
   return {reading.flow_lpm, loop_.dp_kpa(), loop_.supply_c(), reading.return_c, reading.removed_kw};
 }
 
-std::size_t site_model::pumps() const { return physics::loop::design{}.pumps; }
+std::size_t site_model::pumps() const {
+  return physics::loop::design{}.pumps;
+}
 
 std::vector<std::string> site_model::racks() const {
   std::vector<std::string> names;
@@ -256,7 +272,8 @@ double site_model::shelf_output_w(const device& shelf) const {
 
 bool site_model::fabric_active(int rack) const {
   const auto& switches = racks_[static_cast<std::size_t>(rack - 1)].switches;
-  return std::all_of(switches.begin(), switches.end(), [](const switch_tray* each) { return each->host_running(); });
+  return std::all_of(switches.begin(), switches.end(),
+                     [](const switch_tray* each) { return each->host_running(); });
 }
 
 bool site_model::link_up(int rack, int gpu_of_rack, int link, instant now) const {
@@ -267,8 +284,8 @@ bool site_model::link_up(int rack, int gpu_of_rack, int link, instant now) const
   }
   const std::string gpu = "gpu" + std::to_string(gpu_of_rack % sku_.gpus);
   const std::string& member = host.identity().member;
-  return faults_.find_part(fault_kind::link_down, member, gpu + "/nvlink" + std::to_string(link), "gpu0/nvlink0",
-                           now) == nullptr &&
+  return faults_.find_part(fault_kind::link_down, member, gpu + "/nvlink" + std::to_string(link),
+                           "gpu0/nvlink0", now) == nullptr &&
          faults_.find_part(fault_kind::missing_gpu, member, gpu, "gpu0", now) == nullptr;
 }
 
@@ -292,8 +309,9 @@ device* site_model::find_member(std::string_view member) const {
 
 compute_tray* site_model::find_compute(std::string_view member) const {
   device* const found = find_member(member);
-  return found != nullptr && found->identity().kind == device_kind::compute_tray ? static_cast<compute_tray*>(found)
-                                                                                 : nullptr;
+  return found != nullptr && found->identity().kind == device_kind::compute_tray
+             ? static_cast<compute_tray*>(found)
+             : nullptr;
 }
 
 void site_model::set_load(const std::string& member, double fraction, instant now) {
@@ -309,14 +327,16 @@ std::string site_model::dmi_serial(const std::string& member, instant now) const
   if (host == nullptr) {
     return {};
   }
-  return host->identity().serial + (faults_.find(fault_kind::wrong_agent_serial, member, now) != nullptr ? "X" : "");
+  return host->identity().serial +
+         (faults_.find(fault_kind::wrong_agent_serial, member, now) != nullptr ? "X" : "");
 }
 
 std::vector<std::string> site_model::gpu_serials(const std::string& member, instant now) const {
   std::vector<std::string> serials;
   const compute_tray* const host = find_compute(member);
   for (int gpu = 0; host != nullptr && gpu < sku_.gpus; ++gpu) {
-    if (faults_.find_part(fault_kind::missing_gpu, member, "gpu" + std::to_string(gpu), "gpu0", now) == nullptr) {
+    if (faults_.find_part(fault_kind::missing_gpu, member, "gpu" + std::to_string(gpu), "gpu0", now) ==
+        nullptr) {
       serials.push_back(host->identity().serial + "-GPU_" + std::to_string(gpu));
     }
   }

@@ -75,7 +75,7 @@ class site_model final : public site, public environment {
     std::vector<switch_tray*> switches;
     std::vector<power_shelf*> shelves;
   };
-  struct place {            // of a tray in the coolant loop
+  struct place {  // of a tray in the coolant loop
     std::size_t rack = 0;
     std::size_t branch = 0;
   };

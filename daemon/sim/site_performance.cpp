@@ -11,9 +11,9 @@ namespace {
 struct model_row {
   std::string_view probe;
   std::string_view metric;
-  double value;              // of a healthy GPU
-  double spread;             // standard deviation between GPUs, as a share
-  bool slowed;               // slow_gpu lowers it
+  double value;   // of a healthy GPU
+  double spread;  // standard deviation between GPUs, as a share
+  bool slowed;    // slow_gpu lowers it
   std::string_view unit;
 };
 
@@ -31,12 +31,12 @@ constexpr model_row model[] = {
 
 // What a GPU that computes rightly answers: whole-number arithmetic gives every engine the same text.
 constexpr std::pair<std::string_view, std::string_view> texts[] = {{"result_hash", "c6330a1df9039cf7"},
-                                                                    {"loss_curve", "72a2778065c2701c"}};
+                                                                   {"loss_curve", "72a2778065c2701c"}};
 
 }  // namespace
 
-performance site_model::measure(const std::string& member, int gpu, std::string_view probe, std::string_view metric,
-                                instant now) {
+performance site_model::measure(const std::string& member, int gpu, std::string_view probe,
+                                std::string_view metric, instant now) {
   advance(now);
   performance result;
   const compute_tray* const host = find_compute(member);

@@ -10,13 +10,16 @@ constexpr double on_kw = 0.9;
 constexpr int link_gbps = 800;
 }  // namespace
 
-switch_tray::switch_tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> shared,
-                         bool starts_old, const std::string& factory_password)
+switch_tray::switch_tray(device_identity identity, environment& around,
+                         std::shared_ptr<const resource_tree> shared, bool starts_old,
+                         const std::string& factory_password)
     : tray(std::move(identity), around, std::move(shared), starts_old, factory_password,
            around.sku().switch_detectors, "/redfish/v1/Systems/System_0",
            "/redfish/v1/Chassis/MGX_NVSwitch_0/ThermalSubsystem/LeakDetection/LeakDetectors") {}
 
-double switch_tray::power_kw() const { return !has_standby_power() ? 0 : host_powered() ? on_kw : standby_kw; }
+double switch_tray::power_kw() const {
+  return !has_standby_power() ? 0 : host_powered() ? on_kw : standby_kw;
+}
 
 bool switch_tray::port_up(int asic, int port, instant now) const {
   int gpu = 0;

@@ -14,27 +14,39 @@ constexpr double volts_deviation = 0.002;
 
 const char* power_word(host_phase phase) {
   switch (phase) {
-    case host_phase::off: return "Off";
-    case host_phase::starting: return "PoweringOn";
-    case host_phase::booting: return "On";
-    case host_phase::running: return "On";
-    case host_phase::stopping: return "PoweringOff";
+    case host_phase::off:
+      return "Off";
+    case host_phase::starting:
+      return "PoweringOn";
+    case host_phase::booting:
+      return "On";
+    case host_phase::running:
+      return "On";
+    case host_phase::stopping:
+      return "PoweringOff";
   }
   return "Off";
 }
 
 const char* progress_word(host_phase phase) {
   switch (phase) {
-    case host_phase::off: return "None";
-    case host_phase::starting: return "PrimaryProcessorInitializationStarted";
-    case host_phase::booting: return "OSBootStarted";
-    case host_phase::running: return "OSRunning";
-    case host_phase::stopping: return "None";
+    case host_phase::off:
+      return "None";
+    case host_phase::starting:
+      return "PrimaryProcessorInitializationStarted";
+    case host_phase::booting:
+      return "OSBootStarted";
+    case host_phase::running:
+      return "OSRunning";
+    case host_phase::stopping:
+      return "None";
   }
   return "None";
 }
 
-bool is_off(host_phase phase) { return phase == host_phase::off; }
+bool is_off(host_phase phase) {
+  return phase == host_phase::off;
+}
 
 // c: Chassis_0_LeakDetector_0_ColdPlate -> 0_ColdPlate; s: leakage1 as it is.
 std::string short_name(const std::string& id) {
@@ -44,9 +56,9 @@ std::string short_name(const std::string& id) {
 
 }  // namespace
 
-tray::tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree, bool starts_old,
-           const std::string& factory_password, std::vector<std::string> detectors, std::string system_path,
-           std::string detectors_path)
+tray::tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree,
+           bool starts_old, const std::string& factory_password, std::vector<std::string> detectors,
+           std::string system_path, std::string detectors_path)
     : device(std::move(identity), around, std::move(tree), starts_old, factory_password),
       detectors_(std::move(detectors)),
       system_path_(std::move(system_path)),
@@ -62,7 +74,8 @@ bool tray::wet(std::string_view detector, instant now) const {
 
 // The detector's own word; a detector_fault contradicts its voltage and says so by State Degraded.
 std::string tray::detector_word(std::string_view detector, instant now) const {
-  return wet(detector, now) || find_fault(fault_kind::detector_fault, detector, detectors_.front(), now) != nullptr
+  return wet(detector, now) ||
+                 find_fault(fault_kind::detector_fault, detector, detectors_.front(), now) != nullptr
              ? "Critical"
              : "OK";
 }
@@ -118,8 +131,8 @@ json tray::value(const value_name& name, instant now) const {
 }
 
 std::vector<std::string> tray::reset_types(instant now) const {
-  std::vector<std::string> types = {"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart",
-                                    "PowerCycle"};
+  std::vector<std::string> types = {"On",           "ForceOff",  "GracefulShutdown", "GracefulRestart",
+                                    "ForceRestart", "PowerCycle"};
   if (const fault* const missing = find_fault(fault_kind::reset_not_offered, now)) {
     std::erase(types, missing->value.empty() ? "On" : missing->value);
   }
@@ -139,14 +152,16 @@ device::action_reply tray::post(const std::string& path, const json& body, insta
 http_reply tray::reset(const std::string& type, instant now) {
   const auto offered = reset_types(now);
   if (std::find(offered.begin(), offered.end(), type) == offered.end()) {
-    return error_reply(400, "ActionParameterNotSupported",
-                       "The parameter ResetType with the value '" + type + "' for the action is not supported.");
+    return error_reply(
+        400, "ActionParameterNotSupported",
+        "The parameter ResetType with the value '" + type + "' for the action is not supported.");
   }
   const bool off = is_off(phase_) || phase_ == host_phase::stopping;
   const bool wants_off = type == "ForceOff" || type == "GracefulShutdown";
   if ((type == "On" && !off) || (wants_off && is_off(phase_))) {
     return faulty(fault_kind::already_400, now)
-               ? error_reply(400, "PropertyValueConflict", "The host is in the requested power state already.")
+               ? error_reply(400, "PropertyValueConflict",
+                             "The host is in the requested power state already.")
                : empty_reply(204);
   }
   const profile& timings = around().timings();
@@ -154,10 +169,11 @@ http_reply tray::reset(const std::string& type, instant now) {
     start(now, timings.host_on);
   } else if (type == "ForceOff") {
     const fault* const ignored = find_fault(fault_kind::off_ignored, now);
-    const instant late = ignored == nullptr ? instant{0}
-                         : ignored->severity > 0
-                             ? std::chrono::duration_cast<instant>(std::chrono::duration<double>(ignored->severity))
-                             : timings.off_ignored;
+    const instant late =
+        ignored == nullptr ? instant{0}
+        : ignored->severity > 0
+            ? std::chrono::duration_cast<instant>(std::chrono::duration<double>(ignored->severity))
+            : timings.off_ignored;
     stop(now, timings.host_off + late, false);
   } else if (type == "GracefulShutdown") {
     stop(now, timings.graceful_off, false);
@@ -184,7 +200,7 @@ void tray::start(instant now, instant delay) {
     phase_since_ = when;
     around().power_changed(*this, when);
     const instant boot = identity().kind == device_kind::switch_tray ? around().timings().switch_boot
-                                                                    : around().timings().host_boot;
+                                                                     : around().timings().host_boot;
     around().schedule().at(when + boot, [this, generation](instant booted) {
       if (generation != generation_) {
         return;
@@ -244,10 +260,12 @@ device::action_reply tray::patch(const std::string& path, const json& body, inst
     return error_reply(400, "PropertyNotWritable", "Only CriticalReactionType of a detector is writable.");
   }
   if (faulty(fault_kind::config_read_only, now)) {
-    return error_reply(400, "PropertyNotWritable", "The property CriticalReactionType is a read only property.");
+    return error_reply(400, "PropertyNotWritable",
+                       "The property CriticalReactionType is a read only property.");
   }
   if (*wanted != "None" && *wanted != "ForceOff" && *wanted != "GracefulShutdown") {
-    return error_reply(400, "PropertyValueNotInList", "The value for CriticalReactionType is not in the list.");
+    return error_reply(400, "PropertyValueNotInList",
+                       "The value for CriticalReactionType is not in the list.");
   }
   note.act = "leak_reaction";
   reaction->second = wanted->get<std::string>();
@@ -263,14 +281,21 @@ void tray::faults_changed(instant now) {
 // The BMC's own reaction, with or without anybody watching.
 void tray::react_to_leaks(instant now) {
   for (const std::string& each : detectors_) {
-    if (!wet(each, now) || !reachable()) {
+    if (!wet(each, now)) {
+      announced_wet_.erase(each);
       continue;
     }
-    around().event(*this, "Environmental.1.0.LeakDetectedCritical", "Leak at " + each + ".",
-                   detectors_path_ + "/" + each);
+    if (!reachable()) {
+      continue;
+    }
+    if (announced_wet_.insert(each).second) {
+      around().event(*this, "Environmental.1.0.LeakDetectedCritical", "Leak at " + each + ".",
+                     detectors_path_ + "/" + each);
+    }
     const std::string& reaction = reactions_[each];
     if (reaction != "None" && host_powered() && phase_ != host_phase::stopping) {
-      stop(now, reaction == "ForceOff" ? around().timings().host_off : around().timings().graceful_off, false);
+      stop(now, reaction == "ForceOff" ? around().timings().host_off : around().timings().graceful_off,
+           false);
     }
   }
 }

@@ -1,7 +1,9 @@
-// A tray with a host behind its BMC: power states with real delays, leak detectors. Compute and switch trays derive from it.
+// A tray with a host behind its BMC: power states with real delays, leak detectors. Compute and switch trays
+// derive from it.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,9 +15,9 @@ enum class host_phase { off, starting, booting, running, stopping };
 
 class tray : public device {
  public:
-  tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree, bool starts_old,
-       const std::string& factory_password, std::vector<std::string> detectors, std::string system_path,
-       std::string detectors_path);
+  tray(device_identity identity, environment& around, std::shared_ptr<const resource_tree> tree,
+       bool starts_old, const std::string& factory_password, std::vector<std::string> detectors,
+       std::string system_path, std::string detectors_path);
 
   bool host_running() const override { return phase_ == host_phase::running; }
   bool host_powered() const override { return phase_ != host_phase::off; }
@@ -48,13 +50,14 @@ class tray : public device {
 
   std::vector<std::string> detectors_;
   std::string system_path_;
-  std::string detectors_path_;           // of the collection
+  std::string detectors_path_;  // of the collection
   std::map<std::string, std::string, std::less<>> reactions_;
+  std::set<std::string, std::less<>> announced_wet_;  // an event went out for it
   host_phase phase_ = host_phase::off;
   instant phase_since_{0};
-  std::uint64_t generation_ = 0;         // a planned change of an earlier generation is void
+  std::uint64_t generation_ = 0;  // a planned change of an earlier generation is void
   std::uint64_t boots_ = 0;
-  std::string boot_uri_;                 // of the running boot
+  std::string boot_uri_;  // of the running boot
 };
 
 }  // namespace busbar::sim

@@ -51,12 +51,15 @@ std::size_t loop::add_branch(std::size_t rack, double conductance, double nomina
   return racks_[rack].size() - 1;
 }
 
-void loop::set_power(std::size_t rack, std::size_t index, double kw) { racks_[rack][index].power_kw = kw; }
+void loop::set_power(std::size_t rack, std::size_t index, double kw) {
+  racks_[rack][index].power_kw = kw;
+}
 
 void loop::advance(double dt_s) {
   while (dt_s > 0) {
     const double share = working_pumps_ / static_cast<double>(design_.pumps);
-    const double goal = design_.dp_set_kpa * share * share;  // pump affinity: pressure goes with speed squared
+    const double goal =
+        design_.dp_set_kpa * share * share;  // pump affinity: pressure goes with speed squared
     if (std::abs(goal - dp_kpa_) <= settled_kpa) {
       dp_kpa_ = goal;
       step(dt_s);

@@ -1,5 +1,6 @@
-// One coolant loop: a CDU that holds a pressure difference, and the racks' trays as parallel branches. Heat balance is exact
-// by construction: what a branch's electronics put in either left with the coolant or is stored in its plates.
+// One coolant loop: a CDU that holds a pressure difference, and the racks' trays as parallel branches. Heat
+// balance is exact by construction: what a branch's electronics put in either left with the coolant or is
+// stored in its plates.
 //
 // Units: kW, kJ, litres per minute, kPa, kelvin, seconds. No clock, no threads, no I/O.
 #pragma once
@@ -22,10 +23,10 @@ class branch {
   void advance(double dt_s, double power_kw, double dp_kpa);
 
   double flow_lpm() const { return flow_lpm_; }
-  double rise_k() const { return rise_k_; }                            // outlet above inlet
+  double rise_k() const { return rise_k_; }  // outlet above inlet
   double removed_kw() const { return kw_per_lpm_k * flow_lpm_ * rise_k_; }
   double stored_kj() const { return capacity_kj_per_k_ * rise_k_; }
-  double put_in_kj() const { return put_in_kj_; }                      // since construction
+  double put_in_kj() const { return put_in_kj_; }  // since construction
   double taken_out_kj() const { return taken_out_kj_; }
 
  private:
@@ -60,8 +61,8 @@ class loop {
     double dp_set_kpa = 60;
     double supply_c = 32;
     std::size_t pumps = 2;
-    double ramp_s = 1.5;       // lag of the pressure difference behind the pumps
-    double facility_lpm = 400; // primary side
+    double ramp_s = 1.5;        // lag of the pressure difference behind the pumps
+    double facility_lpm = 400;  // primary side
     double facility_supply_c = 26;
   };
 

@@ -20,7 +20,9 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
   return mix(hash);
 }
 
-double uniform(std::uint64_t key) { return (static_cast<double>(mix(key) >> 11) + 0.5) * 0x1.0p-53; }
+double uniform(std::uint64_t key) {
+  return (static_cast<double>(mix(key) >> 11) + 0.5) * 0x1.0p-53;
+}
 
 double gaussian(std::uint64_t key) {
   const double radius = std::sqrt(-2.0 * std::log(uniform(key)));

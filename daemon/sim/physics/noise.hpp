@@ -1,4 +1,5 @@
-// Seeded randomness without state shared between points: the same seed, point and tick give the same number in every run.
+// Seeded randomness without state shared between points: the same seed, point and tick give the same number
+// in every run.
 #pragma once
 
 #include <cstdint>

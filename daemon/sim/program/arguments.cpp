@@ -43,7 +43,8 @@ std::optional<long long> whole_number(const std::string& text) {
 }
 
 std::optional<std::chrono::nanoseconds> duration_of(const std::string& text) {
-  static constexpr std::pair<std::string_view, double> units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+  static constexpr std::pair<std::string_view, double> units[] = {
+      {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));

@@ -12,9 +12,9 @@
 namespace busbar::sim {
 
 struct arguments {
-  std::vector<std::string> words;                       // run; fault add leak r01/c07
-  std::map<std::string, std::string, std::less<>> options;   // "--racks" -> "2"; a flag has ""
-  std::string error;                                    // not empty: usage
+  std::vector<std::string> words;                           // run; fault add leak r01/c07
+  std::map<std::string, std::string, std::less<>> options;  // "--racks" -> "2"; a flag has ""
+  std::string error;                                        // not empty: usage
 
   std::string value(std::string_view option, std::string_view otherwise) const;
   bool has(std::string_view option) const { return options.find(option) != options.end(); }

@@ -29,7 +29,9 @@ std::string state_dir_of(const arguments& line) {
   return line.value("--state-dir", named == nullptr ? "" : named);
 }
 
-bool wants_json(const arguments& line) { return line.value("-o", line.value("--output", "")) == "json"; }
+bool wants_json(const arguments& line) {
+  return line.value("-o", line.value("--output", "")) == "json";
+}
 
 // The answer's "result"; or an exit code.
 int ask(const arguments& line, const json& request, json& result) {
@@ -43,14 +45,17 @@ int ask(const arguments& line, const json& request, json& result) {
   }
   const json answer = json::parse(*text, nullptr, false);
   if (!answer.is_object() || answer.contains("error")) {
-    return fail(exit_false, answer.is_object() ? answer.at("error").get<std::string>() : "the answer is no JSON");
+    return fail(exit_false,
+                answer.is_object() ? answer.at("error").get<std::string>() : "the answer is no JSON");
   }
   result = answer.at("result");
   return exit_done;
 }
 
 int add_fault(const arguments& line) {
-  json request = {{"op", "fault_add"}, {"kind", line.words[2]}, {"target", line.words[3]},
+  json request = {{"op", "fault_add"},
+                  {"kind", line.words[2]},
+                  {"target", line.words[3]},
                   {"value", line.value("--value", "")}};
   for (const char* const option : {"--at", "--for"}) {
     if (!line.has(option)) {
@@ -115,8 +120,11 @@ int fault_command(const arguments& line) {
   }
   if (verb == "clear" && line.words.size() <= 4) {
     json result;
-    const int code = ask(line, {{"op", "fault_clear"}, {"kind", line.words.size() > 2 ? line.words[2] : ""},
-                                {"target", line.words.size() > 3 ? line.words[3] : ""}}, result);
+    const int code = ask(line,
+                         {{"op", "fault_clear"},
+                          {"kind", line.words.size() > 2 ? line.words[2] : ""},
+                          {"target", line.words.size() > 3 ? line.words[3] : ""}},
+                         result);
     if (code == exit_done) {
       std::cout << result.dump() << '\n';
     }
@@ -152,15 +160,16 @@ int journal_command(const arguments& line) {
     while (std::getline(in, text) && !in.eof()) {
       const json row = wants_json(line) ? json() : json::parse(partial + text, nullptr, false);
       if (row.is_object()) {
-        std::cout << row.value("received_ns", 0LL) << "  " << row.value("device", "") << "  " << row.value("status", 0)
-                  << "  " << row.value("user", "-") << "  " << row.value("method", "") << " " << row.value("path", "")
-                  << "  " << row.value("act", "") << " " << row.value("argument", "") << '\n';
+        std::cout << row.value("received_ns", 0LL) << "  " << row.value("device", "") << "  "
+                  << row.value("status", 0) << "  " << row.value("user", "-") << "  "
+                  << row.value("method", "") << " " << row.value("path", "") << "  " << row.value("act", "")
+                  << " " << row.value("argument", "") << '\n';
       } else {
         std::cout << partial << text << '\n';
       }
       partial.clear();
     }
-    partial += text;                       // a line that the writer has not ended yet
+    partial += text;  // a line that the writer has not ended yet
     if (!line.has("-f") || !std::cout.flush()) {
       return exit_done;
     }

@@ -10,7 +10,7 @@ inline constexpr int exit_false = 1;
 inline constexpr int exit_usage = 2;
 inline constexpr int exit_unreachable = 7;
 
-int run_command(const arguments& line);      // until SIGINT or SIGTERM
+int run_command(const arguments& line);  // until SIGINT or SIGTERM
 int replay_command(const arguments& line);
 int fault_command(const arguments& line);
 int truth_command(const arguments& line);

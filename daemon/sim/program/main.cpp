@@ -27,8 +27,8 @@ int main(int count, char** texts) {
   using namespace busbar::sim;
   const arguments line =
       parse_arguments(count, texts, {"--ideal", "-f", "--help", "-h"},
-                      {"--state-dir", "--racks", "--sku", "--profile", "--seed", "--at", "--for", "--severity",
-                       "--value", "--network", "-o", "--output", "--listen"});
+                      {"--state-dir", "--racks", "--sku", "--profile", "--seed", "--at", "--for",
+                       "--severity", "--value", "--network", "-o", "--output", "--listen"});
   if (line.has("--help") || line.has("-h")) {
     std::fputs(usage, stdout);
     return exit_done;

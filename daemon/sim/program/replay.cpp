@@ -43,9 +43,11 @@ int replay_command(const arguments& line) {
   sigaddset(&ends, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   model_loop loop;
-  https_face face(loop, {[](const std::string&) { return true; }, [](const std::string&) { return instant{0}; },
-                         [&tree](const std::string&, const http_request& request) { return tree->handle(request); }});
-  if (const absl::Status opened = face.listen(address, static_cast<std::uint16_t>(*port), *certificate); !opened.ok()) {
+  https_face face(
+      loop, {[](const std::string&) { return true; }, [](const std::string&) { return instant{0}; },
+             [&tree](const std::string&, const http_request& request) { return tree->handle(request); }});
+  if (const absl::Status opened = face.listen(address, static_cast<std::uint16_t>(*port), *certificate);
+      !opened.ok()) {
     return fail(exit_false, std::string(opened.message()));
   }
   loop.start();

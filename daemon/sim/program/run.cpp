@@ -1,5 +1,5 @@
-// busbar-sim run: one site, its faces, its control socket, its files. Threads: the receive thread of the HTTPS face, the model
-// loop, the control socket's, and this one, which waits for the signal that ends it.
+// busbar-sim run: one site, its faces, its control socket, its files. Threads: the receive thread of the
+// HTTPS face, the model loop, the control socket's, and this one, which waits for the signal that ends it.
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -22,7 +22,9 @@
 
 #ifndef BUSBAR_SIM_AGENT_FACE
 namespace busbar::sim {
-std::unique_ptr<agent_face> make_agent_face(agent_services) { return nullptr; }
+std::unique_ptr<agent_face> make_agent_face(agent_services) {
+  return nullptr;
+}
 }  // namespace busbar::sim
 #endif
 
@@ -62,7 +64,7 @@ class running_site {
   std::string folder_;
   std::ofstream journal_;
   std::string saved_;
-  std::map<std::string, std::string> members_;        // by address
+  std::map<std::string, std::string> members_;  // by address
   std::map<std::string, bool> certificate_changed_;
   model_loop loop_;
   https_face face_;
@@ -73,7 +75,9 @@ class running_site {
 running_site::running_site(std::unique_ptr<site> model, std::string folder, bool ideal)
     : model_(std::move(model)),
       folder_(std::move(folder)),
-      face_(loop_, face_backend{[this](const std::string& address) { return model_->reachable(address, monotonic_now()); },
+      face_(loop_, face_backend{[this](const std::string& address) {
+                                  return model_->reachable(address, monotonic_now());
+                                },
                                 [this, ideal](const std::string& address) {
                                   return ideal ? instant{0} : model_->service_time(address, monotonic_now());
                                 },
@@ -117,7 +121,8 @@ absl::Status running_site::start() {
   if (const absl::Status opened = open_faces(); !opened.ok()) {
     return opened;
   }
-  if (const absl::Status written = write_delivery_note(*model_, folder_ + "/site", monotonic_now()); !written.ok()) {
+  if (const absl::Status written = write_delivery_note(*model_, folder_ + "/site", monotonic_now());
+      !written.ok()) {
     return written;
   }
   hook();
@@ -159,10 +164,13 @@ absl::Status running_site::resume() {
 void running_site::hook() {
   site_hooks hooks;
   hooks.on_request = [this](const journal_record& record) { journal_ << to_json(record) << std::endl; };
-  hooks.on_event = [this](const std::string& address, const std::string& event) { face_.send_event(address, event); };
+  hooks.on_event = [this](const std::string& address, const std::string& event) {
+    face_.send_event(address, event);
+  };
   hooks.on_certificate_changed = [this](const std::string& address) { look_at_certificate(address); };
   hooks.on_leases_changed = [this] {
-    if (const absl::Status written = write_leases(*model_, folder_ + "/site", monotonic_now()); !written.ok()) {
+    if (const absl::Status written = write_leases(*model_, folder_ + "/site", monotonic_now());
+        !written.ok()) {
       std::cerr << "busbar-sim: " << written.message() << '\n';
     }
   };
@@ -180,7 +188,8 @@ void running_site::hook() {
 }
 
 void running_site::look_at_certificate(const std::string& address) {
-  const bool changed = model_->fault_active(fault_kind::certificate_changed, members_.at(address), monotonic_now());
+  const bool changed =
+      model_->fault_active(fault_kind::certificate_changed, members_.at(address), monotonic_now());
   bool& shown = certificate_changed_[address];
   if (changed == shown) {
     return;
@@ -197,20 +206,24 @@ void running_site::look_at_certificate(const std::string& address) {
 
 void running_site::start_agents() {
   agent_services services;
-  services.measure = [this](const std::string& member, int gpu, const std::string& probe, const std::string& metric) {
-    return loop_.call([&] { return model_->measure(member, gpu, probe, metric, monotonic_now()); });
+  services.measure = [this](const std::string& member, int gpu, const std::string& probe,
+                            const std::string& metric) {
+    return loop_.call([this, &member, gpu, &probe, &metric] {
+      return model_->measure(member, gpu, probe, metric, monotonic_now());
+    });
   };
   services.set_load = [this](const std::string& member, double load) {
     loop_.post([this, member, load] { model_->set_load(member, load, monotonic_now()); });
   };
   services.dmi_serial = [this](const std::string& member) {
-    return loop_.call([&] { return model_->dmi_serial(member, monotonic_now()); });
+    return loop_.call([this, &member] { return model_->dmi_serial(member, monotonic_now()); });
   };
   services.gpu_serials = [this](const std::string& member) {
-    return loop_.call([&] { return model_->gpu_serials(member, monotonic_now()); });
+    return loop_.call([this, &member] { return model_->gpu_serials(member, monotonic_now()); });
   };
   services.silent = [this](const std::string& member) {
-    return loop_.call([&] { return model_->fault_active(fault_kind::agent_silent, member, monotonic_now()); });
+    return loop_.call(
+        [this, &member] { return model_->fault_active(fault_kind::agent_silent, member, monotonic_now()); });
   };
   services.endpoint = [network = model_->options().network](const std::string& rack) {
     return network + "." + std::to_string(std::stoi(rack.substr(1))) + ".250:7443";
@@ -257,7 +270,8 @@ json running_site::answer_on_loop(const json& request) {
   const std::string op = request.value("op", "");
   if (op == "truth") {
     const auto text = model_->truth(request.value("path", ""), now);
-    return text.ok() ? json{{"result", json::parse(*text)}} : json{{"error", std::string(text.status().message())}};
+    return text.ok() ? json{{"result", json::parse(*text)}}
+                     : json{{"error", std::string(text.status().message())}};
   }
   if (op == "fault_add") {
     fault_request wanted;
@@ -275,14 +289,20 @@ json running_site::answer_on_loop(const json& request) {
     return id.ok() ? json{{"result", {{"id", *id}}}} : json{{"error", std::string(id.status().message())}};
   }
   if (op == "fault_clear") {
-    return {{"result", {{"cleared", model_->clear_faults(request.value("kind", ""), request.value("target", ""), now)}}}};
+    return {
+        {"result",
+         {{"cleared", model_->clear_faults(request.value("kind", ""), request.value("target", ""), now)}}}};
   }
   if (op == "fault_list") {
     json rows = json::array();
     for (const fault_row& row : model_->faults(now)) {
-      rows.push_back({{"id", row.what.id}, {"kind", text_of(row.what.kind).name},
-                      {"target", row.what.part.empty() ? row.what.member : row.what.member + "/" + row.what.part},
-                      {"severity", row.what.severity}, {"value", row.what.value}, {"in_force", row.in_force}});
+      rows.push_back(
+          {{"id", row.what.id},
+           {"kind", text_of(row.what.kind).name},
+           {"target", row.what.part.empty() ? row.what.member : row.what.member + "/" + row.what.part},
+           {"severity", row.what.severity},
+           {"value", row.what.value},
+           {"in_force", row.in_force}});
     }
     return {{"result", rows}};
   }
@@ -330,9 +350,10 @@ int run_command(const arguments& line) {
   if (const absl::Status started = running.start(); !started.ok()) {
     return fail(exit_false, std::string(started.message()));
   }
-  std::cout << "READY " << json{{"racks", options.racks}, {"sku", options.sku}, {"profile", options.profile},
-                                {"devices", devices}, {"site", folder + "/site"}, {"ideal", line.has("--ideal")}}
-                                .dump()
+  std::cout << "READY "
+            << json{{"racks", options.racks}, {"sku", options.sku},       {"profile", options.profile},
+                    {"devices", devices},     {"site", folder + "/site"}, {"ideal", line.has("--ideal")}}
+                   .dump()
             << std::endl;
   int received = 0;
   sigwait(&ends, &received);

@@ -32,7 +32,9 @@ class bench_site {
     model = std::move(*made);
     site_hooks hooks;
     hooks.on_request = [this](const journal_record& record) { journal.push_back(record); };
-    hooks.on_host_boot = [this](const std::string& member, const std::string& uri) { boots.emplace_back(member, uri); };
+    hooks.on_host_boot = [this](const std::string& member, const std::string& uri) {
+      boots.emplace_back(member, uri);
+    };
     model->set_hooks(std::move(hooks));
   }
 
@@ -50,7 +52,8 @@ class bench_site {
   }
 
   http_reply login(const std::string& address, const std::string& user, const std::string& password) {
-    return send(address, "POST", "/redfish/v1/SessionService/Sessions", {{"UserName", user}, {"Password", password}});
+    return send(address, "POST", "/redfish/v1/SessionService/Sessions",
+                {{"UserName", user}, {"Password", password}});
   }
 
   std::string token(const std::string& address) {
@@ -73,13 +76,16 @@ class bench_site {
 
   void shelf_on() {
     const std::string with = token(shelf);
-    EXPECT_EQ(send(shelf, "POST", "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset", {{"ResetType", "On"}}, with).status,
+    EXPECT_EQ(send(shelf, "POST", "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset",
+                   {{"ResetType", "On"}}, with)
+                  .status,
               204);
     pass(1s);
   }
 
   http_reply reset(const std::string& address, const std::string& type, const std::string& token) {
-    return send(address, "POST", "/redfish/v1/Systems/System_0/Actions/ComputerSystem.Reset", {{"ResetType", type}}, token);
+    return send(address, "POST", "/redfish/v1/Systems/System_0/Actions/ComputerSystem.Reset",
+                {{"ResetType", type}}, token);
   }
 
   json truth(const std::string& path) {

@@ -3,7 +3,8 @@
 namespace busbar::sim {
 namespace {
 
-const std::string leaks = "/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors/Chassis_0_LeakDetector_";
+const std::string leaks =
+    "/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors/Chassis_0_LeakDetector_";
 const std::string volts = "/Chassis/Chassis_0/Sensors/Chassis_0_LeakDetector_";
 
 struct tray_site : bench_site {
@@ -44,8 +45,10 @@ TEST(simulated_detectors, a_broken_detector_contradicts_its_dry_voltage) {
 
 TEST(simulated_detectors, the_bmc_itself_turns_the_host_off_when_its_reaction_says_so) {
   tray_site site;
-  EXPECT_EQ(site.send(tray_one, "PATCH", "/redfish/v1" + leaks + "0_ColdPlate", {{"CriticalReactionType", "ForceOff"}},
-                      site.host).status, 204);
+  EXPECT_EQ(site.send(tray_one, "PATCH", "/redfish/v1" + leaks + "0_ColdPlate",
+                      {{"CriticalReactionType", "ForceOff"}}, site.host)
+                .status,
+            204);
   site.reset(tray_one, "On", site.host);
   site.pass(1s);
   fault_request later;
@@ -59,7 +62,8 @@ TEST(simulated_detectors, the_bmc_itself_turns_the_host_off_when_its_reaction_sa
 
 TEST(simulated_detectors, a_leak_of_the_cdu_names_the_rack_it_stands_under) {
   bench_site site;
-  const std::string reader = site.login(cdu, "reader", site.model->reader_password()).headers.at("X-Auth-Token");
+  const std::string reader =
+      site.login(cdu, "reader", site.model->reader_password()).headers.at("X-Auth-Token");
   const std::string path = "/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/r01_";
   site.fault("leak", "cdu01/r01_pan");
   EXPECT_EQ(site.get(cdu, path + "pan", reader)["DetectorState"], "Critical");
@@ -99,16 +103,20 @@ TEST(simulated_faults, refuse_kinds_and_targets_that_do_not_exist) {
 
 TEST(simulated_faults, spoil_identity_as_named) {
   tray_site site;
-  const auto serial = [&site] { return site.get(tray_one, "/Systems/System_0", site.host)["SerialNumber"].get<std::string>(); };
+  const auto serial = [&site] {
+    return site.get(tray_one, "/Systems/System_0", site.host)["SerialNumber"].get<std::string>();
+  };
   EXPECT_EQ(serial(), "SN1801001");
   site.fault("wrong_serial", "r01/c01");
   EXPECT_EQ(serial(), "SN1801001X");
   site.fault("na_serial", "r01/c01");
   EXPECT_EQ(serial(), "NA");
   site.fault("wrong_slot", "r01/c01");
-  EXPECT_EQ(site.get(tray_one, "/Chassis/CBC_0", site.host)["Location"]["PartLocation"]["LocationOrdinalValue"], 2);
+  EXPECT_EQ(
+      site.get(tray_one, "/Chassis/CBC_0", site.host)["Location"]["PartLocation"]["LocationOrdinalValue"], 2);
   site.fault("duplicate_bmc", "r01/c01");
-  EXPECT_EQ(site.get(tray_one, "/Managers/BMC_0/EthernetInterfaces/eth0", site.host)["MACAddress"], "02:18:01:00:00:02");
+  EXPECT_EQ(site.get(tray_one, "/Managers/BMC_0/EthernetInterfaces/eth0", site.host)["MACAddress"],
+            "02:18:01:00:00:02");
   int same = 0;
   for (const announced_bmc& each : site.model->announced(site.now)) {
     same += each.mac == "02:18:01:00:00:02" ? 1 : 0;
@@ -122,7 +130,8 @@ TEST(simulated_faults, spoil_inventory_as_named) {
   EXPECT_EQ(site.get(tray_one, processors, site.host)["Members@odata.count"], 6);
   site.fault("missing_gpu", "r01/c01/gpu3");
   EXPECT_EQ(site.get(tray_one, processors, site.host)["Members@odata.count"], 5);
-  EXPECT_EQ(site.send(tray_one, "GET", "/redfish/v1" + processors + "/GPU_3", nullptr, site.host).status, 404);
+  EXPECT_EQ(site.send(tray_one, "GET", "/redfish/v1" + processors + "/GPU_3", nullptr, site.host).status,
+            404);
   EXPECT_EQ(site.model->gpu_serials("r01/c01", site.now).size(), 3u);
   site.fault("pcie_degraded", "r01/c01/nic5");
   const json nic = site.get(tray_one, "/Chassis/Chassis_0/NetworkAdapters/NIC_5", site.host);
@@ -138,7 +147,8 @@ TEST(simulated_faults, spoil_bodies_as_named) {
   site.fault("unknown_enum", "r01/c01");
   EXPECT_EQ(site.get(tray_one, leaks + "0_ColdPlate", site.host)["DetectorState"], "Peculiar");
   site.fault("half_page", "r01/c01");
-  const http_reply half = site.send(tray_one, "GET", "/redfish/v1/Systems/System_0/Processors", nullptr, site.host);
+  const http_reply half =
+      site.send(tray_one, "GET", "/redfish/v1/Systems/System_0/Processors", nullptr, site.host);
   EXPECT_TRUE(json::parse(half.body, nullptr, false).is_discarded());
   site.fault("error_5xx", "r01/c01");
   EXPECT_EQ(site.send(tray_one, "GET", sensor, nullptr, site.host).status, 500);

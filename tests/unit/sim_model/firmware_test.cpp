@@ -19,10 +19,15 @@ struct update_site : bench_site {
     request.peer = "127.0.0.1:40000";
     request.headers["x-auth-token"] = host;
     request.headers["content-type"] = "multipart/form-data; boundary=\"edge\"";
-    request.body = "--edge\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\nContent-Type: application/json\r\n\r\n"
-                   "{\"Targets\": [\"/redfish/v1/UpdateService/FirmwareInventory/" + component + "\"]}\r\n"
-                   "--edge\r\nContent-Disposition: form-data; name=\"UpdateFile\"; filename=\"image\"\r\n"
-                   "Content-Type: application/octet-stream\r\n\r\n" + image_line + "\n" + std::string(100, 'x') + "\r\n--edge--\r\n";
+    request.body =
+        "--edge\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\nContent-Type: "
+        "application/json\r\n\r\n"
+        "{\"Targets\": [\"/redfish/v1/UpdateService/FirmwareInventory/" +
+        component +
+        "\"]}\r\n"
+        "--edge\r\nContent-Disposition: form-data; name=\"UpdateFile\"; filename=\"image\"\r\n"
+        "Content-Type: application/octet-stream\r\n\r\n" +
+        image_line + "\n" + std::string(100, 'x') + "\r\n--edge--\r\n";
     return model->handle(tray_one, request, now);
   }
 
@@ -56,8 +61,10 @@ TEST(simulated_firmware, a_bmc_image_is_active_only_after_the_bmc_restarted) {
   site.pass(1s);
   EXPECT_EQ(site.task_state(pushed), "Completed");
   EXPECT_EQ(site.version("FW_BMC_0"), "25.07-2");
-  EXPECT_EQ(site.send(tray_one, "POST", "/redfish/v1/Managers/BMC_0/Actions/Manager.Reset", {{"ResetType", "GracefulRestart"}},
-                      site.host).status, 204);
+  EXPECT_EQ(site.send(tray_one, "POST", "/redfish/v1/Managers/BMC_0/Actions/Manager.Reset",
+                      {{"ResetType", "GracefulRestart"}}, site.host)
+                .status,
+            204);
   EXPECT_EQ(site.send(tray_one, "GET", "/redfish/v1").status, 0);
   site.pass(1s);
   EXPECT_EQ(site.send(tray_one, "GET", "/redfish/v1/Chassis", nullptr, site.host).status, 401);
@@ -117,7 +124,8 @@ TEST(simulated_firmware, shows_each_update_fault) {
 TEST(simulated_firmware, a_bmc_restart_loses_the_task_and_the_image_in_flight) {
   update_site site;
   site.push("UEFI", "UEFI 2.4.1");
-  site.send(tray_one, "POST", "/redfish/v1/Managers/BMC_0/Actions/Manager.Reset", {{"ResetType", "ForceRestart"}}, site.host);
+  site.send(tray_one, "POST", "/redfish/v1/Managers/BMC_0/Actions/Manager.Reset",
+            {{"ResetType", "ForceRestart"}}, site.host);
   site.pass(1s);
   site.host = site.token(tray_one);
   site.reset(tray_one, "On", site.host);

@@ -33,7 +33,8 @@ TEST(simulated_power, cutting_the_shelf_takes_host_bmc_and_sessions) {
   site.pass(1s);
   ASSERT_EQ(site.truth("r01/c01/power"), "On");
   const std::string with = site.token(shelf);
-  site.send(shelf, "POST", "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset", {{"ResetType", "ForceOff"}}, with);
+  site.send(shelf, "POST", "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset",
+            {{"ResetType", "ForceOff"}}, with);
   site.pass(1s);
   EXPECT_EQ(site.truth("r01/c01/power"), "Off");
   EXPECT_EQ(site.send(tray_one, "GET", "/redfish/v1").status, 0);
@@ -57,16 +58,20 @@ TEST(simulated_power, a_host_takes_its_time_to_come_up_and_to_go_down) {
 
 TEST(simulated_power, boot_once_is_read_back_used_by_one_start_and_forgotten) {
   powered_site site;
-  const json wanted = {{"Boot", {{"BootSourceOverrideEnabled", "Once"}, {"BootSourceOverrideTarget", "UefiHttp"},
-                                 {"HttpBootUri", "https://images.site/s.efi?token=abc"}}}};
+  const json wanted = {{"Boot",
+                        {{"BootSourceOverrideEnabled", "Once"},
+                         {"BootSourceOverrideTarget", "UefiHttp"},
+                         {"HttpBootUri", "https://images.site/s.efi?token=abc"}}}};
   EXPECT_EQ(site.send(tray_one, "PATCH", boot_settings, wanted, site.host).status, 204);
   EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Settings", site.host)["Boot"]["HttpBootUri"],
             "https://images.site/s.efi?token=abc");
   site.reset(tray_one, "On", site.host);
   site.pass(1s);
   ASSERT_EQ(site.boots.size(), 1u);
-  EXPECT_EQ(site.boots[0], std::pair(std::string("r01/c01"), std::string("https://images.site/s.efi?token=abc")));
-  EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Settings", site.host)["Boot"]["BootSourceOverrideEnabled"], "Disabled");
+  EXPECT_EQ(site.boots[0],
+            std::pair(std::string("r01/c01"), std::string("https://images.site/s.efi?token=abc")));
+  EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Settings", site.host)["Boot"]["BootSourceOverrideEnabled"],
+            "Disabled");
   site.reset(tray_one, "ForceRestart", site.host);
   site.pass(1s);
   ASSERT_EQ(site.boots.size(), 2u);
@@ -76,14 +81,19 @@ TEST(simulated_power, boot_once_is_read_back_used_by_one_start_and_forgotten) {
 TEST(simulated_power, bios_settings_wait_for_the_next_start) {
   powered_site site;
   const json wanted = {{"Attributes", {{"SriovEnable", true}, {"PowerProfile", "MaxPerformance"}}}};
-  EXPECT_EQ(site.send(tray_one, "PATCH", "/redfish/v1/Systems/System_0/Bios/Settings", wanted, site.host).status, 204);
+  EXPECT_EQ(
+      site.send(tray_one, "PATCH", "/redfish/v1/Systems/System_0/Bios/Settings", wanted, site.host).status,
+      204);
   EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Bios", site.host)["Attributes"]["SriovEnable"], false);
-  EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Bios/Settings", site.host)["Attributes"]["SriovEnable"], true);
+  EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Bios/Settings", site.host)["Attributes"]["SriovEnable"],
+            true);
   site.reset(tray_one, "On", site.host);
   site.pass(1s);
   EXPECT_EQ(site.get(tray_one, "/Systems/System_0/Bios", site.host)["Attributes"]["SriovEnable"], true);
   const json unknown = {{"Attributes", {{"NoSuchThing", 1}}}};
-  EXPECT_EQ(site.send(tray_one, "PATCH", "/redfish/v1/Systems/System_0/Bios/Settings", unknown, site.host).status, 400);
+  EXPECT_EQ(
+      site.send(tray_one, "PATCH", "/redfish/v1/Systems/System_0/Bios/Settings", unknown, site.host).status,
+      400);
 }
 
 TEST(simulated_power, an_ignored_force_off_is_acknowledged_and_takes_effect_late) {
@@ -126,8 +136,12 @@ TEST(simulated_power, links_are_up_when_the_switch_trays_and_the_host_run) {
   site.reset(switch_one, "On", with);
   site.pass(1s);
   EXPECT_EQ(site.get(tray_one, path, site.host)["LinkStatus"], "LinkUp");
-  EXPECT_EQ(site.get(switch_one, "/Fabrics/NVLinkFabric_0", with)["Oem"]["Nvidia"]["FabricManager"]["Primary"], true);
-  EXPECT_EQ(site.get(tray_one, "/Systems/HGX_Baseboard_0/Processors/GPU_2", site.host)["Oem"]["Nvidia"]["FabricCliqueId"], "1");
+  EXPECT_EQ(
+      site.get(switch_one, "/Fabrics/NVLinkFabric_0", with)["Oem"]["Nvidia"]["FabricManager"]["Primary"],
+      true);
+  EXPECT_EQ(site.get(tray_one, "/Systems/HGX_Baseboard_0/Processors/GPU_2",
+                     site.host)["Oem"]["Nvidia"]["FabricCliqueId"],
+            "1");
 }
 
 TEST(simulated_power, a_link_that_is_down_is_seen_from_both_ends) {
@@ -140,8 +154,10 @@ TEST(simulated_power, a_link_that_is_down_is_seen_from_both_ends) {
     int count = 0;
     for (const char* const asic : {"NVSwitch_0", "NVSwitch_1"}) {
       for (int port = 0; port < 144; ++port) {
-        const json body = site.get(switch_one, std::string("/Fabrics/NVLinkFabric_0/Switches/") + asic + "/Ports/Port_" +
-                                                   std::to_string(port), with);
+        const json body = site.get(
+            switch_one,
+            std::string("/Fabrics/NVLinkFabric_0/Switches/") + asic + "/Ports/Port_" + std::to_string(port),
+            with);
         count += body["LinkStatus"] == "LinkUp" ? 1 : 0;
       }
     }
@@ -150,7 +166,9 @@ TEST(simulated_power, a_link_that_is_down_is_seen_from_both_ends) {
   EXPECT_EQ(up(), 4 * 18);
   site.fault("link_down", "r01/c01/gpu2/nvlink5");
   EXPECT_EQ(up(), 4 * 18 - 1);
-  EXPECT_EQ(site.get(tray_one, "/Systems/HGX_Baseboard_0/Processors/GPU_2/Ports/NVLink_5", site.host)["LinkStatus"], "LinkDown");
+  EXPECT_EQ(
+      site.get(tray_one, "/Systems/HGX_Baseboard_0/Processors/GPU_2/Ports/NVLink_5", site.host)["LinkStatus"],
+      "LinkDown");
 }
 
 TEST(simulated_power, burning_hosts_warm_the_coolant_that_the_cdu_shows) {
@@ -161,7 +179,8 @@ TEST(simulated_power, burning_hosts_warm_the_coolant_that_the_cdu_shows) {
   site.pass(300s);
   EXPECT_DOUBLE_EQ(site.truth("r01/c01/power_kw").get<double>(), 6.5);
   EXPECT_NEAR(site.truth("r01/c01/gpu_c").at(0).get<double>(), 32 + 0.03 * 1400, 0.1);
-  const std::string reader = site.login(cdu, "reader", site.model->reader_password()).headers.at("X-Auth-Token");
+  const std::string reader =
+      site.login(cdu, "reader", site.model->reader_password()).headers.at("X-Auth-Token");
   const json loop = site.get(cdu, "/ThermalEquipment/CDUs/1/SecondaryCoolantConnectors/r01", reader);
   const double heat = 0.0669 * loop["FlowLitersPerMinute"]["Reading"].get<double>() *
                       (loop["ReturnTemperatureCelsius"]["Reading"].get<double>() -
@@ -176,9 +195,12 @@ TEST(simulated_power, a_lower_gpu_limit_lowers_the_tray) {
   site.pass(1s);
   site.model->set_load("r01/c01", 1.0, site.now);
   const std::string path = "/redfish/v1/Systems/HGX_Baseboard_0/Processors/GPU_0/EnvironmentMetrics";
-  EXPECT_EQ(site.send(tray_one, "PATCH", path, {{"PowerLimitWatts", {{"SetPoint", 700}}}}, site.host).status, 204);
+  EXPECT_EQ(site.send(tray_one, "PATCH", path, {{"PowerLimitWatts", {{"SetPoint", 700}}}}, site.host).status,
+            204);
   EXPECT_NEAR(site.truth("r01/c01/power_kw").get<double>(), 6.5 - 0.7, 1e-9);
-  EXPECT_EQ(site.send(tray_one, "PATCH", path, {{"PowerLimitWatts", {{"SetPoint", "700"}}}}, site.host).status, 400);
+  EXPECT_EQ(
+      site.send(tray_one, "PATCH", path, {{"PowerLimitWatts", {{"SetPoint", "700"}}}}, site.host).status,
+      400);
 }
 
 }  // namespace

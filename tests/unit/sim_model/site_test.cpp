@@ -19,7 +19,8 @@ std::size_t walk(bench_site& site, const char* address, const std::string& token
     const json body = json::parse(reply.body, nullptr, false);
     EXPECT_TRUE(body.is_object()) << path;
     EXPECT_EQ(body.value("@odata.id", ""), path);
-    EXPECT_EQ(reply.body.find("\"$"), std::string::npos) << "a value was not filled in: " << path << reply.body;
+    EXPECT_EQ(reply.body.find("\"$"), std::string::npos)
+        << "a value was not filled in: " << path << reply.body;
     std::vector<const json*> parts = {&body};
     while (!parts.empty()) {
       const json& part = *parts.back();
@@ -94,8 +95,10 @@ TEST(simulated_site, the_same_seed_and_calls_give_the_same_site) {
     site.reset(tray_one, "On", token);
     site.pass(7s);
     std::string seen = *site.model->truth("", site.now);
-    seen += site.send(tray_one, "GET", "/redfish/v1/TelemetryService/MetricReports/HGX_PlatformEnvironmentMetrics_0", nullptr,
-                      token).body;
+    seen += site.send(tray_one, "GET",
+                      "/redfish/v1/TelemetryService/MetricReports/HGX_PlatformEnvironmentMetrics_0", nullptr,
+                      token)
+                .body;
     for (int each = 0; each < 10; ++each) {
       seen += std::to_string(site.model->service_time(tray_one, site.now).count()) + " ";
     }
@@ -111,7 +114,8 @@ TEST(simulated_site, service_times_have_the_median_and_the_tail_of_a_bmc) {
   bench_site site;
   std::vector<double> drawn;
   for (int each = 0; each < 20000; ++each) {
-    drawn.push_back(std::chrono::duration<double, std::milli>(site.model->service_time(shelf, site.now)).count());
+    drawn.push_back(
+        std::chrono::duration<double, std::milli>(site.model->service_time(shelf, site.now)).count());
   }
   std::sort(drawn.begin(), drawn.end());
   EXPECT_NEAR(drawn[10000], 15, 1);
@@ -155,7 +159,8 @@ TEST(simulated_site, an_entity_tag_saves_an_unchanged_body) {
 
 TEST(simulated_site, expand_puts_members_into_the_collection) {
   bench_site site;
-  const json body = site.get(shelf, "/Chassis/PowerShelf_0/PowerSubsystem/PowerSupplies?$expand=.", site.token(shelf));
+  const json body =
+      site.get(shelf, "/Chassis/PowerShelf_0/PowerSubsystem/PowerSupplies?$expand=.", site.token(shelf));
   ASSERT_EQ(body["Members"].size(), 6u);
   EXPECT_EQ(body["Members"][0]["PowerCapacityWatts"], 5500);
 }
@@ -167,7 +172,8 @@ TEST(simulated_site, what_was_changed_outlives_the_simulator) {
     site.shelf_on();
     site.pass(1s);
     const std::string token = site.token(tray_one);
-    site.send(tray_one, "PATCH", "/redfish/v1/AccountService/Accounts/root", {{"Password", "a-new-secret"}}, token);
+    site.send(tray_one, "PATCH", "/redfish/v1/AccountService/Accounts/root", {{"Password", "a-new-secret"}},
+              token);
     site.reset(tray_one, "On", token);
     site.pass(1s);
     saved = site.model->save();
