@@ -22,18 +22,23 @@ void scan(self_pointer self) {
   discovery_state& state = self->state;
   if (state.spec == nullptr) return;
   const discovery_actor me = self;
-  state.with.run_blocking([me, spec = state.spec, read = state.with.read_file, site_dir = state.with.site_dir]() {
-    auto found = std::make_shared<std::vector<announcement>>();
-    for (const std::string& file : spec->manifest().discovery().lease_files()) {
-      const auto rows = parse_leases(read((std::filesystem::path(site_dir) / file).string()), "lease:" + file);
-      found->insert(found->end(), rows.begin(), rows.end());
-    }
-    caf::anon_send(me, announcements_ptr(found));
-  });
+  state.with.run_blocking(
+      [me, spec = state.spec, read = state.with.read_file, site_dir = state.with.site_dir]() {
+        auto found = std::make_shared<std::vector<announcement>>();
+        for (const std::string& file : spec->manifest().discovery().lease_files()) {
+          const auto rows =
+              parse_leases(read((std::filesystem::path(site_dir) / file).string()), "lease:" + file);
+          found->insert(found->end(), rows.begin(), rows.end());
+        }
+        caf::anon_send(me, announcements_ptr(found));
+      });
 }
 
 discovery_actor::behavior_type behavior(self_pointer self, discovery_dependencies dependencies) {
   self->state.with = std::move(dependencies);
+  self->monitor(self->state.with.rack);
+  self->set_down_handler(
+      [self](const caf::down_msg&) { self->quit(); });  // no scanner without its rack, however the rack ended
   self->delayed_send(self, scan_interval, core::scan_atom_v);
   return {
       [self](const spec_ptr& spec) {
@@ -46,7 +51,8 @@ discovery_actor::behavior_type behavior(self_pointer self, discovery_dependencie
       },
       [self](const announcements_ptr& found) {
         if (self->state.spec == nullptr) return;
-        self->send(self->state.with.rack, rack::sightings_ptr(std::make_shared<const sightings>(match(self->state.spec->manifest(), *found))));
+        self->send(self->state.with.rack, rack::sightings_ptr(std::make_shared<const sightings>(
+                                              match(self->state.spec->manifest(), *found))));
       },
   };
 }

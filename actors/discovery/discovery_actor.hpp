@@ -1,5 +1,5 @@
-// DISCOVERY: looks at the announcement sources every two seconds and tells RACK what it sees. Owns nothing; a lost scan is a
-// later scan. File reads run on a worker.
+// DISCOVERY: looks at the announcement sources every two seconds and tells RACK what it sees. Owns nothing; a
+// lost scan is a later scan. File reads run on a worker.
 #pragma once
 
 #include <caf/fwd.hpp>

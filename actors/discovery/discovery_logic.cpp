@@ -40,16 +40,19 @@ bool is_mac(std::string_view text) {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
 std::uint16_t port_of(const std::vector<range>& ranges, std::string_view address) {
-  const auto found = std::find_if(ranges.begin(), ranges.end(), [address](const range& r) { return r.contains(address); });
+  const auto found =
+      std::find_if(ranges.begin(), ranges.end(), [address](const range& r) { return r.contains(address); });
   return found == ranges.end() ? 443 : found->port;
 }
 
-journal::Endpoint endpoint_of(const journal::Manifest& manifest, const announcement& seen, std::string_view state, std::string_view slot) {
+journal::Endpoint endpoint_of(const journal::Manifest& manifest, const announcement& seen,
+                              std::string_view state, std::string_view slot) {
   journal::Endpoint endpoint;
   endpoint.set_name(fmt::format("{}/endpoints/{}", manifest.rack(), seen.address));
   endpoint.set_address(seen.address);
@@ -101,7 +104,8 @@ std::vector<range> parse_ranges(const journal::Discovery& from) {
   for (const std::string& text : from.ranges()) {
     const std::size_t slash = text.find('/'), colon = text.rfind(':');
     if (slash == std::string::npos) continue;
-    const std::string bits_text = text.substr(slash + 1, colon == std::string::npos ? std::string::npos : colon - slash - 1);
+    const std::string bits_text =
+        text.substr(slash + 1, colon == std::string::npos ? std::string::npos : colon - slash - 1);
     unsigned bits = 33, port = 443;
     std::from_chars(bits_text.data(), bits_text.data() + bits_text.size(), bits);
     if (colon != std::string::npos) std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
@@ -125,20 +129,23 @@ sightings match(const journal::Manifest& manifest, const std::vector<announcemen
   sightings out;
   std::map<std::string, bool> placed;  // slot -> has an announcement
   for (const announcement& seen : announced) {
-    const bool ours = std::any_of(ranges.begin(), ranges.end(), [&seen](const range& r) { return r.contains(seen.address); });
+    const bool ours = std::any_of(ranges.begin(), ranges.end(),
+                                  [&seen](const range& r) { return r.contains(seen.address); });
     const journal::Member* const row = row_of(manifest, seen, by_mac);
     if (row == nullptr) {
       if (ours) out.endpoints.push_back(endpoint_of(manifest, seen, "unmatched", ""));
       continue;
     }
     const auto [first, last] = by_mac.equal_range(seen.mac);
-    const auto other = std::find_if(first, last, [&seen](const auto& entry) { return entry.second->address != seen.address; });
+    const auto other = std::find_if(
+        first, last, [&seen](const auto& entry) { return entry.second->address != seen.address; });
     if (!seen.mac.empty() && other != last) {
       journal::Endpoint endpoint = endpoint_of(manifest, seen, "duplicate", row->slot());
       endpoint.set_expected("one address");
       out.endpoints.push_back(endpoint);
       if (!placed[row->slot()]) {
-        out.conflicts.push_back({row->slot(), core::fault::IDENTITY_DUPLICATE, "the same BMC is announced at two addresses", "one address",
+        out.conflicts.push_back({row->slot(), core::fault::IDENTITY_DUPLICATE,
+                                 "the same BMC is announced at two addresses", "one address",
                                  fmt::format("{} and {}", seen.address, other->second->address)});
       }
       placed[row->slot()] = true;
@@ -146,13 +153,18 @@ sightings match(const journal::Manifest& manifest, const std::vector<announcemen
     }
     placed[row->slot()] = true;
     out.endpoints.push_back(endpoint_of(manifest, seen, "matched", row->slot()));
-    out.members.push_back({row->slot(), fmt::format("{}:{}", seen.address, port_of(ranges, seen.address)), seen.source});
+    out.members.push_back(
+        {row->slot(), fmt::format("{}:{}", seen.address, port_of(ranges, seen.address)), seen.source});
   }
   // A fixed address that nobody announces is tried as it is.
   for (const journal::Member& member : manifest.members()) {
-    const bool taken = std::any_of(announced.begin(), announced.end(), [&member](const announcement& seen) { return seen.address == member.address(); });
+    const bool taken = std::any_of(announced.begin(), announced.end(), [&member](const announcement& seen) {
+      return seen.address == member.address();
+    });
     if (member.address().empty() || taken || placed[member.slot()]) continue;
-    out.members.push_back({member.slot(), fmt::format("{}:{}", member.address(), port_of(ranges, member.address())), "manifest"});
+    out.members.push_back({member.slot(),
+                           fmt::format("{}:{}", member.address(), port_of(ranges, member.address())),
+                           "manifest"});
   }
   return out;
 }

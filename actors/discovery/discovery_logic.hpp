@@ -1,4 +1,5 @@
-// From announcements (lease files, configured ranges) to members: which BMC answers where, and what does not fit. Pure.
+// From announcements (lease files, configured ranges) to members: which BMC answers where, and what does not
+// fit. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,15 @@
 namespace busbar::discovery {
 
 struct announcement {
-  std::string mac;          // lower case; empty when only the address is known
-  std::string address;      // dotted IPv4
-  std::string source;       // "lease:leases"
+  std::string mac;      // lower case; empty when only the address is known
+  std::string address;  // dotted IPv4
+  std::string source;   // "lease:leases"
 };
 
-// dnsmasq's lease file: expiry, MAC, address, name, client id. A line that does not parse is skipped and counted.
-std::vector<announcement> parse_leases(std::string_view text, std::string_view source, std::size_t* skipped = nullptr);
+// dnsmasq's lease file: expiry, MAC, address, name, client id. A line that does not parse is skipped and
+// counted.
+std::vector<announcement> parse_leases(std::string_view text, std::string_view source,
+                                       std::size_t* skipped = nullptr);
 
 // "127.18.1.0/24:8443"
 struct range {
@@ -31,7 +34,7 @@ std::vector<range> parse_ranges(const journal::Discovery& from);
 
 struct sighting {
   std::string slot;
-  std::string address;      // host:port
+  std::string address;  // host:port
   std::string source;
 };
 
@@ -44,10 +47,11 @@ struct conflict {
 struct sightings {
   std::vector<sighting> members;
   std::vector<conflict> conflicts;
-  std::vector<journal::Endpoint> endpoints;   // every announcement in this rack's ranges, matched or not
+  std::vector<journal::Endpoint> endpoints;  // every announcement in this rack's ranges, matched or not
 };
 
-// The MAC selects the row, else a fixed address at which no other MAC is announced. No row: unmatched, and no password for it.
+// The MAC selects the row, else a fixed address at which no other MAC is announced. No row: unmatched, and no
+// password for it.
 sightings match(const journal::Manifest& manifest, const std::vector<announcement>& announced);
 
 }  // namespace busbar::discovery

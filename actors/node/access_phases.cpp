@@ -1,4 +1,5 @@
-// From an address to an account of our own: discovered, identified, credentialed, and the reconnect after a restart.
+// From an address to an account of our own: discovered, identified, credentialed, and the reconnect after a
+// restart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +17,12 @@ using core::fault;
 // All principals together stay below the lowest lock-out count met in the field (5).
 constexpr std::uint32_t most_login_failures = 3;
 
-outcome enter_wait_endpoint(machine& m) { return m.node().identity().address().empty() ? outcome::wait() : outcome::next(); }
-outcome take_wait_endpoint(machine& m, const node_event&) { return enter_wait_endpoint(m); }
+outcome enter_wait_endpoint(machine& m) {
+  return m.node().identity().address().empty() ? outcome::wait() : outcome::next();
+}
+outcome take_wait_endpoint(machine& m, const node_event&) {
+  return enter_wait_endpoint(m);
+}
 
 outcome enter_bind(machine& m) {
   m.run().session_open = false;  // a new driver has none
@@ -30,7 +35,9 @@ outcome enter_bind(machine& m) {
   return outcome::next();
 }
 
-outcome enter_probe(machine& m) { return m.ask(call_op::probe); }
+outcome enter_probe(machine& m) {
+  return m.ask(call_op::probe);
+}
 
 outcome take_probe(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -39,8 +46,8 @@ outcome take_probe(machine& m, const node_event& event) {
   const auto& facts = *facts_of<devices::probe_facts>(*done);
   const std::string& pinned = m.node().identity().pin_sha256();
   if (!pinned.empty() && pinned != facts.certificate_sha256 && !BUSBAR_MUTANT(changed_certificate_accepted)) {
-    return outcome::fail(fault::CERTIFICATE_CHANGED, "the BMC shows another certificate than the pinned one", pinned,
-                         facts.certificate_sha256);
+    return outcome::fail(fault::CERTIFICATE_CHANGED, "the BMC shows another certificate than the pinned one",
+                         pinned, facts.certificate_sha256);
   }
   journal::Identity& identity = *m.change().mutable_identity();
   identity.set_pin_sha256(facts.certificate_sha256);
@@ -49,16 +56,19 @@ outcome take_probe(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-// ---- login: the credential that is most likely to be right, then at most one other -------------------------------------------
+// ---- login: the credential that is most likely to be right, then at most one other
+// -------------------------------------------
 
 call_op best_login(machine& m) {
   const journal::Access& access = m.node().access();
   if (access.account_created() || m.intent_is_open("create_account", "own")) return call_op::login_own;
-  if (access.factory_password_changed() || m.intent_is_open("set_password", "factory")) return call_op::login_breakglass;
+  if (access.factory_password_changed() || m.intent_is_open("set_password", "factory"))
+    return call_op::login_breakglass;
   return call_op::login_factory;
 }
 
-// The other one to try when the best was refused although it may never have been set; none when it is known to be set.
+// The other one to try when the best was refused although it may never have been set; none when it is known
+// to be set.
 std::optional<call_op> other_login(machine& m) {
   const journal::Access& access = m.node().access();
   const call_op best = best_login(m);
@@ -71,7 +81,8 @@ std::optional<call_op> other_login(machine& m) {
 outcome refuse_when_locked_out(machine& m, call_op op) {
   if (m.node().access().login_failures() >= most_login_failures && !BUSBAR_MUTANT(login_storm)) {
     return outcome::fail(fault::CREDENTIAL_LOCKED_OUT,
-                         fmt::format("{} logins were refused; the next could lock the BMC", m.node().access().login_failures()));
+                         fmt::format("{} logins were refused; the next could lock the BMC",
+                                     m.node().access().login_failures()));
   }
   return m.ask(op);
 }
@@ -111,13 +122,16 @@ outcome take_login_best(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (const auto problem = take_login(m, *done)) {
-    if (other_login(m).has_value() && problem->kind == outcome_kind::fail) return outcome::jump(phase_id::login_fallback);
+    if (other_login(m).has_value() && problem->kind == outcome_kind::fail)
+      return outcome::jump(phase_id::login_fallback);
     return *problem;
   }
   return after_login(m, *done);
 }
 
-outcome enter_login_fallback(machine& m) { return refuse_when_locked_out(m, other_login(m).value_or(call_op::login_factory)); }
+outcome enter_login_fallback(machine& m) {
+  return refuse_when_locked_out(m, other_login(m).value_or(call_op::login_factory));
+}
 
 outcome take_login_fallback(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -126,7 +140,8 @@ outcome take_login_fallback(machine& m, const node_event& event) {
   return after_login(m, *done);
 }
 
-// The BMC answers 403 to everything until its password is changed: announced MAC and pin suffice to change it.
+// The BMC answers 403 to everything until its password is changed: announced MAC and pin suffice to change
+// it.
 outcome enter_change_demanded(machine& m) {
   m.make_secret(breakglass_secret(m.node()));
   m.open_intent("set_password", "factory");
@@ -149,7 +164,9 @@ outcome take_change_demanded(machine& m, const node_event& event) {
   return outcome::jump(phase_id::login_best);
 }
 
-outcome enter_identify(machine& m) { return m.ask(call_op::identify); }
+outcome enter_identify(machine& m) {
+  return m.ask(call_op::identify);
+}
 
 outcome take_identify(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -167,7 +184,9 @@ outcome take_identify(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_list_accounts(machine& m) { return m.ask(call_op::list_accounts); }
+outcome enter_list_accounts(machine& m) {
+  return m.ask(call_op::list_accounts);
+}
 
 outcome take_check_owner(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -176,12 +195,14 @@ outcome take_check_owner(machine& m, const node_event& event) {
   const auto& accounts = *facts_of<std::vector<devices::account_facts>>(*done);
   const auto other = foreign_owner(accounts, m.rack_uid());
   if (other.has_value() && !BUSBAR_MUTANT(second_owner_admitted)) {
-    return outcome::fail(fault::OWNED_ELSEWHERE, "the BMC holds an account of another Busbar", own_account(m.rack_uid()), *other);
+    return outcome::fail(fault::OWNED_ELSEWHERE, "the BMC holds an account of another Busbar",
+                         own_account(m.rack_uid()), *other);
   }
   return outcome::next();
 }
 
-// ---- credentialed --------------------------------------------------------------------------------------------------------------
+// ---- credentialed
+// --------------------------------------------------------------------------------------------------------------
 
 outcome enter_make_secrets(machine& m) {
   m.make_secret(own_secret(m.node()));
@@ -217,7 +238,8 @@ outcome take_login_own(machine& m, const node_event& event) {
   if (!m.node().access().account_created()) {
     m.change().mutable_access()->set_account_created(true);
     m.close_intent("create_account", "own");
-    m.tell("account_created", fmt::format("account {} created and logged in with", m.node().access().account()));
+    m.tell("account_created",
+           fmt::format("account {} created and logged in with", m.node().access().account()));
   }
   return outcome::next();
 }
@@ -253,7 +275,8 @@ outcome take_arm(machine& m, const node_event& event) {
 
 // After a crash between asking and knowing, the new password is tried before the change is asked again.
 outcome enter_verify_breakglass_first(machine& m) {
-  const bool may_have_happened = m.intent_is_open("set_password", "factory") || m.node().access().factory_password_changed();
+  const bool may_have_happened =
+      m.intent_is_open("set_password", "factory") || m.node().access().factory_password_changed();
   if (!may_have_happened || BUSBAR_MUTANT(password_change_repeated)) return outcome::next();
   return refuse_when_locked_out(m, call_op::login_breakglass);
 }
@@ -281,7 +304,9 @@ outcome take_set_factory_password(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_verify_breakglass(machine& m) { return refuse_when_locked_out(m, call_op::login_breakglass); }
+outcome enter_verify_breakglass(machine& m) {
+  return refuse_when_locked_out(m, call_op::login_breakglass);
+}
 
 outcome take_verify_breakglass(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -299,7 +324,8 @@ outcome enter_drop_session(machine& m) {
   return m.ask(wanted);
 }
 
-// A session that is not our own account's (factory, break-glass after a demanded change) ends before ours begins.
+// A session that is not our own account's (factory, break-glass after a demanded change) ends before ours
+// begins.
 outcome enter_drop_foreign_session(machine& m) {
   return m.run().own_session ? outcome::next() : enter_drop_session(m);
 }
@@ -309,7 +335,8 @@ outcome enter_drop_proved_session(machine& m) {
   if (!m.node().access().factory_password_changed() || m.intent_is_open("set_password", "factory")) {
     m.change().mutable_access()->set_factory_password_changed(true);
     m.close_intent("set_password", "factory");
-    m.tell("password_changed", "factory password changed and proved by a login; kept in the vault as break-glass");
+    m.tell("password_changed",
+           "factory password changed and proved by a login; kept in the vault as break-glass");
   }
   return enter_drop_session(m);
 }
@@ -323,10 +350,12 @@ outcome take_drop_session(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-// ---- after a restart of ours: one session again, the old one given back first -----------------------------------------------------
+// ---- after a restart of ours: one session again, the old one given back first
+// -----------------------------------------------------
 
 outcome enter_drop_old_session(machine& m) {
-  const std::string& old = m.node().facts().contains("old_session_uri") ? m.node().facts().at("old_session_uri") : std::string();
+  const std::string& old =
+      m.node().facts().contains("old_session_uri") ? m.node().facts().at("old_session_uri") : std::string();
   if (old.empty()) return outcome::next();
   call wanted;
   wanted.op = call_op::delete_session;
@@ -353,72 +382,93 @@ outcome enter_remember_session(machine& m) {
 }
 
 constexpr std::array discover{
-    phase{phase_id::wait_endpoint, "an announcement of its BMC's MAC or address", fault::BMC_UNREACHABLE, enter_wait_endpoint,
-          take_wait_endpoint},
+    phase{phase_id::wait_endpoint, "an announcement of its BMC's MAC or address", fault::BMC_UNREACHABLE,
+          enter_wait_endpoint, take_wait_endpoint},
     phase{phase_id::bind_driver, "", fault::BMC_UNREACHABLE, enter_bind, nullptr},
     phase{phase_id::probe_root, "the BMC's service root", fault::BMC_UNREACHABLE, enter_probe, take_probe},
 };
 
 constexpr std::array identify{
     phase{phase_id::bind_driver, "", fault::BMC_UNREACHABLE, enter_remember_session, nullptr},
-    phase{phase_id::login_best, "the BMC's answer to the login", fault::BMC_UNREACHABLE, enter_login_best, take_login_best},
-    phase{phase_id::login_fallback, "the BMC's answer to the factory login", fault::CREDENTIAL_FACTORY_REFUSED,
-          enter_login_fallback, take_login_fallback},
-    phase{phase_id::change_demanded, "the password change that the BMC demands", fault::CREDENTIAL_CHANGE_REQUIRED,
-          enter_change_demanded, take_change_demanded},
-    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW, enter_drop_old_session,
-          take_drop_old_session},
+    phase{phase_id::login_best, "the BMC's answer to the login", fault::BMC_UNREACHABLE, enter_login_best,
+          take_login_best},
+    phase{phase_id::login_fallback, "the BMC's answer to the factory login",
+          fault::CREDENTIAL_FACTORY_REFUSED, enter_login_fallback, take_login_fallback},
+    phase{phase_id::change_demanded, "the password change that the BMC demands",
+          fault::CREDENTIAL_CHANGE_REQUIRED, enter_change_demanded, take_change_demanded},
+    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW,
+          enter_drop_old_session, take_drop_old_session},
     phase{phase_id::identify, "serial, slot and model", fault::BMC_SLOW, enter_identify, take_identify},
     phase{phase_id::check_owner, "the account list", fault::BMC_SLOW, enter_list_accounts, take_check_owner},
 };
 
 constexpr std::array credential{
     phase{phase_id::bind_driver, "", fault::BMC_UNREACHABLE, enter_remember_session, nullptr},
-    phase{phase_id::login_best, "the BMC's answer to the login", fault::BMC_UNREACHABLE, enter_login_best, take_login_best},
-    phase{phase_id::login_fallback, "the BMC's answer to the factory login", fault::CREDENTIAL_FACTORY_REFUSED,
-          enter_login_fallback, take_login_fallback},
-    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW, enter_drop_old_session,
-          take_drop_old_session},
+    phase{phase_id::login_best, "the BMC's answer to the login", fault::BMC_UNREACHABLE, enter_login_best,
+          take_login_best},
+    phase{phase_id::login_fallback, "the BMC's answer to the factory login",
+          fault::CREDENTIAL_FACTORY_REFUSED, enter_login_fallback, take_login_fallback},
+    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW,
+          enter_drop_old_session, take_drop_old_session},
     phase{phase_id::make_secrets, "", fault::STORE_READ_ONLY, enter_make_secrets, nullptr},
     phase{phase_id::create_own, "its own account", fault::BMC_SLOW, enter_create_own, take_create_own},
-    phase{phase_id::drop_factory_session, "the factory session's end", fault::BMC_SLOW, enter_drop_foreign_session,
+    phase{phase_id::drop_factory_session, "the factory session's end", fault::BMC_SLOW,
+          enter_drop_foreign_session, take_drop_session},
+    phase{phase_id::login_own, "a login with its own account", fault::CREDENTIAL_FACTORY_REFUSED,
+          enter_login_own, take_login_own},
+    phase{phase_id::create_interlock, "the interlock's account", fault::BMC_SLOW, enter_create_interlock,
+          take_create_interlock},
+    phase{phase_id::arm, "the interlock to take its arming record", fault::POWER_INTERLOCK_NOT_ARMED,
+          enter_arm, take_arm},
+    phase{phase_id::verify_breakglass_first, "proof of the new factory password", fault::BMC_SLOW,
+          enter_verify_breakglass_first, take_verify_breakglass_first},
+    phase{phase_id::login_own_again, "a login with its own account", fault::BMC_SLOW, enter_login_own,
+          take_login_own},
+    phase{phase_id::set_factory_password, "the factory password's change", fault::BMC_SLOW,
+          enter_set_factory_password, take_set_factory_password},
+    phase{phase_id::drop_own_session, "its own session's end", fault::BMC_SLOW, enter_drop_session,
           take_drop_session},
-    phase{phase_id::login_own, "a login with its own account", fault::CREDENTIAL_FACTORY_REFUSED, enter_login_own, take_login_own},
-    phase{phase_id::create_interlock, "the interlock's account", fault::BMC_SLOW, enter_create_interlock, take_create_interlock},
-    phase{phase_id::arm, "the interlock to take its arming record", fault::POWER_INTERLOCK_NOT_ARMED, enter_arm, take_arm},
-    phase{phase_id::verify_breakglass_first, "proof of the new factory password", fault::BMC_SLOW, enter_verify_breakglass_first,
-          take_verify_breakglass_first},
-    phase{phase_id::login_own_again, "a login with its own account", fault::BMC_SLOW, enter_login_own, take_login_own},
-    phase{phase_id::set_factory_password, "the factory password's change", fault::BMC_SLOW, enter_set_factory_password,
-          take_set_factory_password},
-    phase{phase_id::drop_own_session, "its own session's end", fault::BMC_SLOW, enter_drop_session, take_drop_session},
-    phase{phase_id::verify_breakglass, "proof of the new factory password", fault::BMC_SLOW, enter_verify_breakglass,
-          take_verify_breakglass},
-    phase{phase_id::drop_breakglass_session, "the break-glass session's end", fault::BMC_SLOW, enter_drop_proved_session,
-          take_drop_session},
+    phase{phase_id::verify_breakglass, "proof of the new factory password", fault::BMC_SLOW,
+          enter_verify_breakglass, take_verify_breakglass},
+    phase{phase_id::drop_breakglass_session, "the break-glass session's end", fault::BMC_SLOW,
+          enter_drop_proved_session, take_drop_session},
     phase{phase_id::pass, "a login with its own account", fault::BMC_SLOW, enter_login_own, take_login_own},
 };
 
 // What a retry makes sure of before it goes on: the same certificate, the same tray, the same parts.
 constexpr std::array recheck{
-    phase{phase_id::recheck_pin, "the BMC's certificate once more", fault::BMC_UNREACHABLE, enter_probe, take_probe},
-    phase{phase_id::recheck_identity, "serial and slot once more", fault::BMC_SLOW, enter_identify, take_identify},
-    phase{phase_id::recheck_inventory, "its parts once more", fault::BMC_SLOW, enter_recheck_inventory, take_recheck_inventory},
+    phase{phase_id::recheck_pin, "the BMC's certificate once more", fault::BMC_UNREACHABLE, enter_probe,
+          take_probe},
+    phase{phase_id::recheck_identity, "serial and slot once more", fault::BMC_SLOW, enter_identify,
+          take_identify},
+    phase{phase_id::recheck_inventory, "its parts once more", fault::BMC_SLOW, enter_recheck_inventory,
+          take_recheck_inventory},
 };
 
 constexpr std::array reconnect{
     phase{phase_id::bind_driver, "", fault::BMC_UNREACHABLE, enter_remember_session, nullptr},
-    phase{phase_id::login_own, "a login with its own account", fault::BMC_UNREACHABLE, enter_login_own, take_login_own},
-    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW, enter_drop_old_session,
-          take_drop_old_session},
+    phase{phase_id::login_own, "a login with its own account", fault::BMC_UNREACHABLE, enter_login_own,
+          take_login_own},
+    phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW,
+          enter_drop_old_session, take_drop_old_session},
 };
 
 }  // namespace
 
-std::span<const phase> discover_phases() { return discover; }
-std::span<const phase> identify_phases() { return identify; }
-std::span<const phase> credential_phases() { return credential; }
-std::span<const phase> reconnect_phases() { return reconnect; }
-std::span<const phase> recheck_phases() { return recheck; }
+std::span<const phase> discover_phases() {
+  return discover;
+}
+std::span<const phase> identify_phases() {
+  return identify;
+}
+std::span<const phase> credential_phases() {
+  return credential;
+}
+std::span<const phase> reconnect_phases() {
+  return reconnect;
+}
+std::span<const phase> recheck_phases() {
+  return recheck;
+}
 
 }  // namespace busbar::node

@@ -10,7 +10,8 @@ std::vector<std::string> needed_detectors(const journal::Sku& sku, journal::Memb
   if (kind == journal::COMPUTE_TRAY) {
     return {sku.compute_tray().leak_detectors().begin(), sku.compute_tray().leak_detectors().end()};
   }
-  if (kind == journal::SWITCH_TRAY) return {sku.switch_tray().leak_detectors().begin(), sku.switch_tray().leak_detectors().end()};
+  if (kind == journal::SWITCH_TRAY)
+    return {sku.switch_tray().leak_detectors().begin(), sku.switch_tray().leak_detectors().end()};
   return {};
 }
 
@@ -26,19 +27,22 @@ std::vector<journal::Detector> match_detectors(const std::vector<std::string>& n
       row.set_verdict(facts.verdict);
       row.set_detail(facts.detail);
     }
-    if (row.verdict() == journal::Detector::UNKNOWN && BUSBAR_MUTANT(unknown_read_as_dry)) row.set_verdict(journal::Detector::DRY);
+    if (row.verdict() == journal::Detector::UNKNOWN && BUSBAR_MUTANT(unknown_read_as_dry))
+      row.set_verdict(journal::Detector::DRY);
   }
   return rows;
 }
 
 std::optional<difference> not_known_dry(const std::vector<journal::Detector>& rows) {
   for (const auto wanted : {journal::Detector::LEAK, journal::Detector::UNKNOWN}) {
-    const auto found = std::find_if(rows.begin(), rows.end(), [wanted](const journal::Detector& row) { return row.verdict() == wanted; });
+    const auto found = std::find_if(
+        rows.begin(), rows.end(), [wanted](const journal::Detector& row) { return row.verdict() == wanted; });
     if (found == rows.end()) continue;
     const bool leak = wanted == journal::Detector::LEAK;
-    return difference{leak ? core::fault::POWER_LEAK_LATCHED : core::fault::POWER_DETECTOR_UNKNOWN,
-                      leak ? "a leak detector of this member is wet" : "a needed leak detector is not known to be dry",
-                      found->name() + " dry", found->name() + ": " + found->detail()};
+    return difference{
+        leak ? core::fault::POWER_LEAK_LATCHED : core::fault::POWER_DETECTOR_UNKNOWN,
+        leak ? "a leak detector of this member is wet" : "a needed leak detector is not known to be dry",
+        found->name() + " dry", found->name() + ": " + found->detail()};
   }
   return std::nullopt;
 }

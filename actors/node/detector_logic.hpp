@@ -1,5 +1,5 @@
-// Which leak detectors a member needs, and whether all of them are known to be dry. Unknown is a third answer: it blocks
-// power-on, and is neither dry nor a leak.
+// Which leak detectors a member needs, and whether all of them are known to be dry. Unknown is a third
+// answer: it blocks power-on, and is neither dry nor a leak.
 #pragma once
 
 #include <optional>

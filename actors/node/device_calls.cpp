@@ -38,43 +38,55 @@ std::string kind_key_of(const journal::Node& node) {
 
 absl::StatusOr<devices::credentials> credentials_for(const device_context& context, call_op op) {
   const journal::Node& node = *context.node;
-  const auto vaulted = [&context](std::string user, const std::string& name) -> absl::StatusOr<devices::credentials> {
+  const auto vaulted = [&context](std::string user,
+                                  const std::string& name) -> absl::StatusOr<devices::credentials> {
     auto password = context.secrets->get(name);
     if (!password.ok()) return password.status();
     return devices::credentials{std::move(user), *std::move(password)};
   };
-  if (op == call_op::login_own || op == call_op::create_own_account) return vaulted(own_account(context.rack_uid), own_secret(node));
-  if (op == call_op::create_interlock_account) return vaulted(interlock_account(context.rack_uid), interlock_secret(node));
+  if (op == call_op::login_own || op == call_op::create_own_account)
+    return vaulted(own_account(context.rack_uid), own_secret(node));
+  if (op == call_op::create_interlock_account)
+    return vaulted(interlock_account(context.rack_uid), interlock_secret(node));
   const auto& logins = context.spec->manifest().factory_logins();
   const auto row = logins.find(kind_key_of(node));
   if (row == logins.end()) {
-    return core::make_fault(fault::CREDENTIAL_FACTORY_REFUSED, "the manifest names no factory login for this kind of member");
+    return core::make_fault(fault::CREDENTIAL_FACTORY_REFUSED,
+                            "the manifest names no factory login for this kind of member");
   }
   auto factory = context.secrets->site_login(row->second);
   if (!factory.ok() || op == call_op::login_factory) return factory;
   return vaulted(factory->user, breakglass_secret(node));
 }
 
-void with_credentials(devices::bmc& driver, const device_context& context, const call& wanted, call_answer reply) {
+void with_credentials(devices::bmc& driver, const device_context& context, const call& wanted,
+                      call_answer reply) {
   auto login = credentials_for(context, wanted.op);
   if (!login.ok()) return reply(login.status(), std::monostate{});
-  if (wanted.op == call_op::create_own_account) return driver.create_account(*std::move(login), "Administrator", plain(std::move(reply)));
-  if (wanted.op == call_op::create_interlock_account) return driver.create_account(*std::move(login), "Operator", plain(std::move(reply)));
-  if (wanted.op == call_op::set_factory_password) return driver.set_password(*std::move(login), plain(std::move(reply)));
+  if (wanted.op == call_op::create_own_account)
+    return driver.create_account(*std::move(login), "Administrator", plain(std::move(reply)));
+  if (wanted.op == call_op::create_interlock_account)
+    return driver.create_account(*std::move(login), "Operator", plain(std::move(reply)));
+  if (wanted.op == call_op::set_factory_password)
+    return driver.set_password(*std::move(login), plain(std::move(reply)));
   driver.login(*std::move(login), typed<devices::session_facts>(std::move(reply)));
 }
 
 // The URI carries a token that is good once, for this boot of this member.
 void set_boot_once(devices::bmc& driver, const device_context& context, call_answer reply) {
   const std::string& serial = context.node->identity().serial();
-  const std::string token = context.agents->issue_token(context.node->name(), is_placeholder_serial(serial) ? "" : serial);
+  const std::string token =
+      context.agents->issue_token(context.node->name(), is_placeholder_serial(serial) ? "" : serial);
   const journal::Staging& staging = context.spec->baseline().staging();
   const char* const joint = staging.uri().find('?') == std::string::npos ? "?" : "&";
   devices::boot_facts boot;
   boot.enabled = "Once";
   boot.target = staging.boot();
-  boot.uri = fmt::format("{}{}token={}&endpoint={}", staging.uri(), joint, token, context.spec->manifest().agent_endpoint());
-  driver.set_boot_once(boot, [reply = std::move(reply), uri = boot.uri](absl::Status status) { reply(std::move(status), uri); });
+  boot.uri = fmt::format("{}{}token={}&endpoint={}", staging.uri(), joint, token,
+                         context.spec->manifest().agent_endpoint());
+  driver.set_boot_once(boot, [reply = std::move(reply), uri = boot.uri](absl::Status status) {
+    reply(std::move(status), uri);
+  });
 }
 
 void check_image(const device_context& context, const call& wanted, call_answer reply) {
@@ -82,44 +94,65 @@ void check_image(const device_context& context, const call& wanted, call_answer 
   const std::string expected = wanted.names.front();
   context.run_blocking([path, expected, reply = std::move(reply)]() {
     std::ifstream file(path, std::ios::binary);
-    if (!file) return reply(core::make_fault(fault::FIRMWARE_DIGEST, "the image " + path + " cannot be read"), std::monostate{});
+    if (!file)
+      return reply(core::make_fault(fault::FIRMWARE_DIGEST, "the image " + path + " cannot be read"),
+                   std::monostate{});
     const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     const std::string seen = core::to_hex(core::sha256(bytes));
     if (seen == expected) return reply(absl::OkStatus(), std::monostate{});
-    reply(core::make_fault(fault::FIRMWARE_DIGEST, fmt::format("the image {} has SHA-256 {}, the baseline says {}", path, seen, expected)),
+    reply(core::make_fault(
+              fault::FIRMWARE_DIGEST,
+              fmt::format("the image {} has SHA-256 {}, the baseline says {}", path, seen, expected)),
           std::monostate{});
   });
 }
 
 using attribute_map = std::map<std::string, devices::attribute_facts>;
 
-void firmware_call(devices::bmc& driver, const device_context& context, const call& wanted, call_answer reply) {
+void firmware_call(devices::bmc& driver, const device_context& context, const call& wanted,
+                   call_answer reply) {
   if (wanted.op == call_op::push_firmware) {
     const std::string path = (std::filesystem::path(context.site_dir) / wanted.text).string();
     return driver.push_firmware(wanted.names.front(), path, typed<std::string>(std::move(reply)));
   }
-  if (wanted.op == call_op::find_update) return driver.find_update(wanted.text, typed<std::string>(std::move(reply)));
-  if (wanted.op == call_op::read_task) return driver.read_task(wanted.text, typed<devices::task_facts>(std::move(reply)));
+  if (wanted.op == call_op::find_update)
+    return driver.find_update(wanted.text, typed<std::string>(std::move(reply)));
+  if (wanted.op == call_op::read_task)
+    return driver.read_task(wanted.text, typed<devices::task_facts>(std::move(reply)));
   if (wanted.op == call_op::reset_manager) return driver.reset_manager(plain(std::move(reply)));
   driver.read_firmware(typed<std::vector<devices::component_facts>>(std::move(reply)));
 }
 
 void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
   switch (wanted.op) {
-    case call_op::probe: return driver.probe(typed<devices::probe_facts>(std::move(reply)));
-    case call_op::delete_session: return driver.delete_session(wanted.text, plain(std::move(reply)));
-    case call_op::identify: return driver.identify(typed<devices::identity_facts>(std::move(reply)));
-    case call_op::list_accounts: return driver.list_accounts(typed<std::vector<devices::account_facts>>(std::move(reply)));
-    case call_op::read_power: return driver.read_power(typed<devices::power_facts>(std::move(reply)));
-    case call_op::reset: return driver.reset(wanted.reset, plain(std::move(reply)));
-    case call_op::read_boot_once: return driver.read_boot_once(typed<devices::boot_facts>(std::move(reply)));
-    case call_op::read_detectors: return driver.read_detectors(typed<std::vector<devices::detector_facts>>(std::move(reply)));
-    case call_op::read_inventory: return driver.read_inventory(typed<devices::inventory_facts>(std::move(reply)));
-    case call_op::read_bios: return driver.read_bios(wanted.names, typed<attribute_map>(std::move(reply)));
-    case call_op::write_bios: return driver.write_bios(wanted.values, plain(std::move(reply)));
-    case call_op::read_device: return driver.read_device(wanted.names, typed<attribute_map>(std::move(reply)));
-    case call_op::write_device: return driver.write_device(wanted.values, plain(std::move(reply)));
-    case call_op::read_nvlink: return driver.read_nvlink(typed<devices::nvlink_facts>(std::move(reply)));
+    case call_op::probe:
+      return driver.probe(typed<devices::probe_facts>(std::move(reply)));
+    case call_op::delete_session:
+      return driver.delete_session(wanted.text, plain(std::move(reply)));
+    case call_op::identify:
+      return driver.identify(typed<devices::identity_facts>(std::move(reply)));
+    case call_op::list_accounts:
+      return driver.list_accounts(typed<std::vector<devices::account_facts>>(std::move(reply)));
+    case call_op::read_power:
+      return driver.read_power(typed<devices::power_facts>(std::move(reply)));
+    case call_op::reset:
+      return driver.reset(wanted.reset, plain(std::move(reply)));
+    case call_op::read_boot_once:
+      return driver.read_boot_once(typed<devices::boot_facts>(std::move(reply)));
+    case call_op::read_detectors:
+      return driver.read_detectors(typed<std::vector<devices::detector_facts>>(std::move(reply)));
+    case call_op::read_inventory:
+      return driver.read_inventory(typed<devices::inventory_facts>(std::move(reply)));
+    case call_op::read_bios:
+      return driver.read_bios(wanted.names, typed<attribute_map>(std::move(reply)));
+    case call_op::write_bios:
+      return driver.write_bios(wanted.values, plain(std::move(reply)));
+    case call_op::read_device:
+      return driver.read_device(wanted.names, typed<attribute_map>(std::move(reply)));
+    case call_op::write_device:
+      return driver.write_device(wanted.values, plain(std::move(reply)));
+    case call_op::read_nvlink:
+      return driver.read_nvlink(typed<devices::nvlink_facts>(std::move(reply)));
     case call_op::bind:
     case call_op::login_factory:
     case call_op::login_own:
@@ -133,27 +166,32 @@ void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
     case call_op::push_firmware:
     case call_op::find_update:
     case call_op::read_task:
-    case call_op::reset_manager: break;
+    case call_op::reset_manager:
+      break;
   }
-  reply(absl::InternalError(fmt::format("call {} has no driver method", name_of(wanted.op))), std::monostate{});
+  reply(absl::InternalError(fmt::format("call {} has no driver method", name_of(wanted.op))),
+        std::monostate{});
 }
 
 bool needs_credentials(call_op op) {
   return op == call_op::login_factory || op == call_op::login_own || op == call_op::login_breakglass ||
-         op == call_op::create_own_account || op == call_op::create_interlock_account || op == call_op::set_factory_password;
+         op == call_op::create_own_account || op == call_op::create_interlock_account ||
+         op == call_op::set_factory_password;
 }
 
 bool is_firmware(call_op op) {
-  return op == call_op::push_firmware || op == call_op::find_update || op == call_op::read_task || op == call_op::reset_manager ||
-         op == call_op::read_firmware;
+  return op == call_op::push_firmware || op == call_op::find_update || op == call_op::read_task ||
+         op == call_op::reset_manager || op == call_op::read_firmware;
 }
 
 }  // namespace
 
-void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_context context, const call& wanted, call_answer reply) {
+void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_context context,
+                       const call& wanted, call_answer reply) {
   if (wanted.op == call_op::check_image) return check_image(context, wanted, std::move(reply));
   if (driver == nullptr) {
-    return reply(core::make_fault(fault::BMC_UNREACHABLE, "no address of this BMC is known yet"), std::monostate{});
+    return reply(core::make_fault(fault::BMC_UNREACHABLE, "no address of this BMC is known yet"),
+                 std::monostate{});
   }
   if (needs_credentials(wanted.op)) return with_credentials(*driver, context, wanted, std::move(reply));
   if (wanted.op == call_op::set_boot_once) return set_boot_once(*driver, context, std::move(reply));

@@ -1,5 +1,5 @@
-// The one place where a node's call becomes a driver's call: passwords are fetched here and nowhere earlier, images are checked
-// on a worker, the boot token is made here. CAF-free.
+// The one place where a node's call becomes a driver's call: passwords are fetched here and nowhere earlier,
+// images are checked on a worker, the boot token is made here. CAF-free.
 #pragma once
 
 #include <absl/status/status.h>
@@ -28,7 +28,8 @@ struct device_context {
 using call_answer = std::function<void(absl::Status, call_facts)>;
 
 // Answers exactly once, on whatever thread the driver or worker uses.
-void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_context context, const call& wanted, call_answer reply);
+void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_context context,
+                       const call& wanted, call_answer reply);
 
 // The wire form of one suite test.
 agent::Run make_run(const std::string& run_id, const journal::SuiteTest& test);

@@ -1,5 +1,6 @@
-// Firmware by baseline rows: digest before the first byte, one update at a time, activation shared by rows of one kind, and
-// the version read back decides. A crash between asking and knowing is settled by what the device already knows.
+// Firmware by baseline rows: digest before the first byte, one update at a time, activation shared by rows of
+// one kind, and the version read back decides. A crash between asking and knowing is settled by what the
+// device already knows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +33,10 @@ std::vector<journal::FirmwareRow> baseline_rows(machine& m) {
   return rows;
 }
 
-const journal::FirmwareRow* row_of(const std::vector<journal::FirmwareRow>& rows, std::string_view component) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [component](const auto& row) { return row.component() == component; });
+const journal::FirmwareRow* row_of(const std::vector<journal::FirmwareRow>& rows,
+                                   std::string_view component) {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [component](const auto& row) { return row.component() == component; });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -96,11 +99,13 @@ outcome take_read_firmware(machine& m, const node_event& event) {
     progress.set_component(row.component());
     progress.set_wanted(row.version());
     progress.set_seen(version_of(seen, row.component()));
-    const auto old = std::find_if(before.begin(), before.end(), [&row](const auto& p) { return p.component() == row.component(); });
+    const auto old = std::find_if(before.begin(), before.end(),
+                                  [&row](const auto& p) { return p.component() == row.component(); });
     if (is_version(progress, row)) {
       progress.set_state(FirmwareProgress::CURRENT);
       m.close_intent("push_firmware", row.component());
-    } else if (old != before.end() && (old->state() == FirmwareProgress::PUSHING || old->state() == FirmwareProgress::PUSHED)) {
+    } else if (old != before.end() &&
+               (old->state() == FirmwareProgress::PUSHING || old->state() == FirmwareProgress::PUSHED)) {
       progress.set_state(old->state());
       progress.set_task_uri(old->task_uri());
     }
@@ -121,7 +126,8 @@ outcome enter_pick_row(machine& m) {
     const FirmwareProgress& progress = *progress_of(m, row.component());
     if (is_settled(progress)) continue;
     m.run().component = row.component();
-    if (progress.state() == FirmwareProgress::PUSHING && !progress.task_uri().empty()) return outcome::jump(phase_id::poll_task);
+    if (progress.state() == FirmwareProgress::PUSHING && !progress.task_uri().empty())
+      return outcome::jump(phase_id::poll_task);
     if (progress.state() == FirmwareProgress::PUSHED) {
       any_pushed = true;
       continue;
@@ -153,7 +159,8 @@ outcome take_check_image(machine& m, const node_event& event) {
 
 // An open push intent without a task: the POST may or may not have reached the device.
 outcome enter_recover_push(machine& m) {
-  if (!m.intent_is_open("push_firmware", m.run().component) || BUSBAR_MUTANT(push_repeated)) return outcome::next();
+  if (!m.intent_is_open("push_firmware", m.run().component) || BUSBAR_MUTANT(push_repeated))
+    return outcome::next();
   call wanted;
   wanted.op = call_op::find_update;
   wanted.text = m.run().component;
@@ -192,7 +199,8 @@ outcome take_push(machine& m, const node_event& event) {
       m.run().last_error = done->status;
       return outcome::jump(phase_id::recover_push);
     }
-    return outcome::fail(fault::FIRMWARE_REFUSED, std::string(done->status.message()), m.run().component, "refused");
+    return outcome::fail(fault::FIRMWARE_REFUSED, std::string(done->status.message()), m.run().component,
+                         "refused");
   }
   FirmwareProgress& progress = *progress_of(m, m.run().component);
   progress.set_state(FirmwareProgress::PUSHING);
@@ -224,26 +232,35 @@ outcome take_poll_task(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (m.now().monotonic_ns >= m.run().phase_deadline_ns) {
-    return outcome::fail(fault::FIRMWARE_REFUSED, fmt::format("the update of {} did not end in its time", m.run().component));
+    return outcome::fail(fault::FIRMWARE_REFUSED,
+                         fmt::format("the update of {} did not end in its time", m.run().component));
   }
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& task = *facts_of<devices::task_facts>(*done);
   switch (task.state) {
-    case devices::task_state::running: m.run().attempts = 0; return outcome::again(task_interval);
-    case devices::task_state::completed: return pushed(m);
+    case devices::task_state::running:
+      m.run().attempts = 0;
+      return outcome::again(task_interval);
+    case devices::task_state::completed:
+      return pushed(m);
     case devices::task_state::gone:
       (*m.change().mutable_facts())["task_gone"] = m.run().component;
       return pushed(m);  // the version read back decides
-    case devices::task_state::failed: break;
+    case devices::task_state::failed:
+      break;
   }
   m.close_intent("push_firmware", m.run().component);
   progress_of(m, m.run().component)->set_state(FirmwareProgress::FAILED);
-  return outcome::fail(fault::FIRMWARE_REFUSED, fmt::format("the update of {} failed: {}", m.run().component, task.message));
+  return outcome::fail(fault::FIRMWARE_REFUSED,
+                       fmt::format("the update of {} failed: {}", m.run().component, task.message));
 }
 
-// ---- activation by a BMC reset: a planned blind window when the host is on ---------------------------------------------------------
+// ---- activation by a BMC reset: a planned blind window when the host is on
+// ---------------------------------------------------------
 
-outcome enter_permit_blind(machine& m) { return ask_permit(m, permit_kind::blind_window); }
+outcome enter_permit_blind(machine& m) {
+  return ask_permit(m, permit_kind::blind_window);
+}
 
 outcome take_permit_blind(machine& m, const node_event& event) {
   outcome result = take_permit(m, event);
@@ -251,7 +268,8 @@ outcome take_permit_blind(machine& m, const node_event& event) {
   constexpr std::int64_t longest_ns = 600'000'000'000;
   m.change().set_blind_window(true);
   m.change().set_blind_until_wall_ns(m.now().wall_ns + longest_ns);
-  m.tell("blind_window_opened", "the BMC is about to restart; its detectors cannot be read until it is back", "warning");
+  m.tell("blind_window_opened", "the BMC is about to restart; its detectors cannot be read until it is back",
+         "warning");
   return result;
 }
 
@@ -271,7 +289,9 @@ outcome take_manager_reset(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_wait_bmc(machine& m) { return m.ask(call_op::probe); }
+outcome enter_wait_bmc(machine& m) {
+  return m.ask(call_op::probe);
+}
 
 outcome take_wait_bmc(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -281,7 +301,9 @@ outcome take_wait_bmc(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_login_after_reset(machine& m) { return m.ask(call_op::login_own); }
+outcome enter_login_after_reset(machine& m) {
+  return m.ask(call_op::login_own);
+}
 
 outcome take_login_after_reset(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -293,7 +315,9 @@ outcome take_login_after_reset(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_verify_rows(machine& m) { return m.ask(call_op::read_firmware); }
+outcome enter_verify_rows(machine& m) {
+  return m.ask(call_op::read_firmware);
+}
 
 outcome take_verify_rows(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -317,8 +341,8 @@ outcome take_verify_rows(machine& m, const node_event& event) {
     close_blind_window(m);
     progress.set_state(FirmwareProgress::FAILED);
     return outcome::fail(lost ? fault::FIRMWARE_TASK_LOST : fault::FIRMWARE_UNCHANGED,
-                         fmt::format("{} reported done and reads back another version", row.component()), row.version(),
-                         progress.seen().empty() ? "unknown" : progress.seen());
+                         fmt::format("{} reported done and reads back another version", row.component()),
+                         row.version(), progress.seen().empty() ? "unknown" : progress.seen());
   }
   m.run().verify_reads = 0;
   close_blind_window(m);
@@ -328,20 +352,26 @@ outcome take_verify_rows(machine& m, const node_event& event) {
 constexpr phase own_phases[] = {
     {phase_id::recover_restart, "the host to come back from a restart begun before ours", fault::BOOT_TIMEOUT,
      enter_recover_restart, take_recover_restart},
-    {phase_id::read_firmware, "its firmware versions", fault::BMC_SLOW, enter_read_firmware, take_read_firmware},
+    {phase_id::read_firmware, "its firmware versions", fault::BMC_SLOW, enter_read_firmware,
+     take_read_firmware},
     {phase_id::pick_row, "", fault::FIRMWARE_REFUSED, enter_pick_row, nullptr},
-    {phase_id::check_image, "the image's digest", fault::FIRMWARE_DIGEST, enter_check_image, take_check_image},
-    {phase_id::recover_push, "the update that the BMC may already know", fault::FIRMWARE_TASK_LOST, enter_recover_push,
-     take_recover_push},
+    {phase_id::check_image, "the image's digest", fault::FIRMWARE_DIGEST, enter_check_image,
+     take_check_image},
+    {phase_id::recover_push, "the update that the BMC may already know", fault::FIRMWARE_TASK_LOST,
+     enter_recover_push, take_recover_push},
     {phase_id::push, "the BMC to take a firmware image", fault::FIRMWARE_REFUSED, enter_push, take_push},
-    {phase_id::poll_task, "a firmware update to end", fault::FIRMWARE_REFUSED, enter_poll_task, take_poll_task},
-    {phase_id::permit_blind, "the rack's permit for a blind window", fault::FIRMWARE_ACTIVATION, enter_permit_blind,
-     take_permit_blind},
-    {phase_id::manager_reset, "the BMC to take its restart", fault::FIRMWARE_ACTIVATION, enter_manager_reset, take_manager_reset},
-    {phase_id::wait_bmc, "the BMC to come back from its restart", fault::FIRMWARE_ACTIVATION, enter_wait_bmc, take_wait_bmc},
-    {phase_id::login_after_reset, "a login after the BMC's restart", fault::FIRMWARE_ACTIVATION, enter_login_after_reset,
-     take_login_after_reset},
-    {phase_id::verify_rows, "the new versions to be read back", fault::FIRMWARE_UNCHANGED, enter_verify_rows, take_verify_rows},
+    {phase_id::poll_task, "a firmware update to end", fault::FIRMWARE_REFUSED, enter_poll_task,
+     take_poll_task},
+    {phase_id::permit_blind, "the rack's permit for a blind window", fault::FIRMWARE_ACTIVATION,
+     enter_permit_blind, take_permit_blind},
+    {phase_id::manager_reset, "the BMC to take its restart", fault::FIRMWARE_ACTIVATION, enter_manager_reset,
+     take_manager_reset},
+    {phase_id::wait_bmc, "the BMC to come back from its restart", fault::FIRMWARE_ACTIVATION, enter_wait_bmc,
+     take_wait_bmc},
+    {phase_id::login_after_reset, "a login after the BMC's restart", fault::FIRMWARE_ACTIVATION,
+     enter_login_after_reset, take_login_after_reset},
+    {phase_id::verify_rows, "the new versions to be read back", fault::FIRMWARE_UNCHANGED, enter_verify_rows,
+     take_verify_rows},
 };
 
 const std::vector<phase>& joined() {
@@ -356,6 +386,8 @@ const std::vector<phase>& joined() {
 
 }  // namespace
 
-std::span<const phase> firmware_phases() { return joined(); }
+std::span<const phase> firmware_phases() {
+  return joined();
+}
 
 }  // namespace busbar::node

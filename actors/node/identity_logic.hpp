@@ -20,9 +20,12 @@ struct difference {
 bool is_placeholder_serial(std::string_view serial);
 
 // Identity is the BMC's MAC and the slot; the serial is a fact to compare when the manifest gives one.
-std::optional<difference> compare_identity(const journal::Member& declared, const devices::identity_facts& seen);
+std::optional<difference> compare_identity(const journal::Member& declared,
+                                           const devices::identity_facts& seen);
 
-// The name of an account of another Busbar (busbar-<8 hex> that is not derived from rack_uid), if there is one.
-std::optional<std::string> foreign_owner(const std::vector<devices::account_facts>& accounts, std::string_view rack_uid);
+// The name of an account of another Busbar (busbar-<8 hex> that is not derived from rack_uid), if there is
+// one.
+std::optional<std::string> foreign_owner(const std::vector<devices::account_facts>& accounts,
+                                         std::string_view rack_uid);
 
 }  // namespace busbar::node

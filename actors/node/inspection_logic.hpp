@@ -1,4 +1,5 @@
-// The hardware a device shows against the hardware its SKU names. Pure; the first difference is named with both values.
+// The hardware a device shows against the hardware its SKU names. Pure; the first difference is named with
+// both values.
 #pragma once
 
 #include <optional>
@@ -9,9 +10,10 @@
 
 namespace busbar::node {
 
-// Nothing when the inventory equals the SKU. An incomplete inventory is never equal. Links up are not judged here: before the
-// fabric is up they say nothing.
-std::optional<difference> compare_inventory(const journal::Sku& sku, journal::MemberKind kind, const devices::inventory_facts& seen);
+// Nothing when the inventory equals the SKU. An incomplete inventory is never equal. Links up are not judged
+// here: before the fabric is up they say nothing.
+std::optional<difference> compare_inventory(const journal::Sku& sku, journal::MemberKind kind,
+                                            const devices::inventory_facts& seen);
 
 // A short stable text of kind, id, model and serial of every part, to notice a swap on retry.
 std::string inventory_digest(const std::vector<journal::Part>& parts);

@@ -1,8 +1,8 @@
 #include "actors/node/node_actor.hpp"
 
+#include <fmt/format.h>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
-#include <fmt/format.h>
 
 #include <deque>
 
@@ -27,14 +27,14 @@ struct node_shell {
   node_state logic;
   std::deque<node_event_ptr> inbox;
   bool committing = false;
-  core::batch_ptr refused;                  // a batch that the journal did not take yet
-  std::vector<effect> effects_after;        // of the commit under way
+  core::batch_ptr refused;            // a batch that the journal did not take yet
+  std::vector<effect> effects_after;  // of the commit under way
   std::shared_ptr<const journal::Node> published;
   std::shared_ptr<devices::bmc> driver;
   std::uint64_t timer = 0;
   std::int64_t timer_at_ns = core::never_ns;
   std::map<std::string, std::vector<agent::Measurement>> measured;
-  std::string running_run;                  // its lease is renewed while it runs
+  std::string running_run;  // its lease is renewed while it runs
 
   void take(node_self self, const node_event_ptr& event);
   void pump(node_self self);
@@ -50,13 +50,16 @@ struct node_shell {
   core::batch_ptr make_batch(step_result& result);
 };
 
-void node_shell::tell_rack(node_self self, rack::rack_event event) { self->send(with.rack, rack::make_event(std::move(event))); }
+void node_shell::tell_rack(node_self self, rack::rack_event event) {
+  self->send(with.rack, rack::make_event(std::move(event)));
+}
 
 void node_shell::take(node_self self, const node_event_ptr& event) {
   if (const auto* news = std::get_if<agent_news>(event.get())) {
     using kind = validation::agent_event::kind;
     if (news->event.what == kind::measurement) {
-      if (news->event.measurement.run_id() == logic.node.suite().run_id()) measured[logic.node.name()].push_back(news->event.measurement);
+      if (news->event.measurement.run_id() == logic.node.suite().run_id())
+        measured[logic.node.name()].push_back(news->event.measurement);
       return;
     }
     if (news->event.what == kind::progress) return;
@@ -79,7 +82,8 @@ core::batch_ptr node_shell::make_batch(step_result& result) {
   for (const std::string& secret : result.secrets_to_make) {
     auto sealed = with.secrets->make(secret);
     if (!sealed.ok()) {
-      core::log_error("secret_not_made", {{"object", logic.node.name()}, {"why", std::string(sealed.status().message())}});
+      core::log_error("secret_not_made",
+                      {{"object", logic.node.name()}, {"why", std::string(sealed.status().message())}});
     } else if (sealed->has_value()) {
       batch->secrets.push_back(**sealed);
     }
@@ -114,7 +118,8 @@ void node_shell::commit(node_self self, core::batch_ptr batch) {
   self->request(with.journal, core::commit_timeout, core::commit_atom_v, batch)
       .then([self](const core::commit_ptr&) { self->state.committed(self); },
             [self](const caf::error& why) {
-              core::log_warning("commit_refused", {{"object", self->state.logic.node.name()}, {"why", caf::to_string(why)}});
+              core::log_warning("commit_refused",
+                                {{"object", self->state.logic.node.name()}, {"why", caf::to_string(why)}});
               const std::uint64_t generation = ++self->state.timer;
               self->delayed_send(self, commit_retry, core::tick_atom_v, generation);
             });
@@ -147,7 +152,8 @@ void node_shell::call_device(node_self self, const call& wanted) {
   }
   const node_actor me = self;
   const std::uint64_t id = wanted.id;
-  device_context context{with.secrets, with.agents, with.run_blocking, with.site_dir, logic.spec, published, logic.rack_uid};
+  device_context context{with.secrets, with.agents, with.run_blocking, with.site_dir,
+                         logic.spec,   published,   logic.rack_uid};
   start_device_call(driver, std::move(context), wanted, [me, id](absl::Status status, call_facts facts) {
     caf::anon_send(me, make_event(call_done{id, std::move(status), std::move(facts)}));
   });
@@ -169,7 +175,8 @@ void node_shell::start_test(node_self self, const run_test& wanted) {
 
 void node_shell::judge(node_self self, const judge_suite& wanted) {
   judged_suite verdict = with.judge(logic.spec->suites().at("node"), wanted.run_id, {logic.node.name()},
-                                    logic.spec->sku().compute_tray().gpus().count(), {{logic.node.name(), logic.spec->sku().name()}}, measured);
+                                    logic.spec->sku().compute_tray().gpus().count(),
+                                    {{logic.node.name(), logic.spec->sku().name()}}, measured);
   auto batch = std::make_shared<core::journal_batch>();
   batch->evidence.push_back(std::make_shared<const std::string>(verdict.evidence));
   verdict.result.set_evidence(core::evidence_name(verdict.evidence));
@@ -217,7 +224,8 @@ void on_tick(node_self self, std::uint64_t generation) {
   shell.take(self, make_event(wake{}));
 }
 
-node_actor::behavior_type node_behavior(node_self self, node_dependencies dependencies, std::shared_ptr<node_state> initial) {
+node_actor::behavior_type node_behavior(node_self self, node_dependencies dependencies,
+                                        std::shared_ptr<node_state> initial) {
   self->state.with = std::move(dependencies);
   self->state.logic = std::move(*initial);
   self->state.published = std::make_shared<const journal::Node>(self->state.logic.node);
@@ -239,7 +247,8 @@ node_actor::behavior_type node_behavior(node_self self, node_dependencies depend
 }  // namespace
 
 node_actor spawn_node(caf::actor_system& system, node_dependencies dependencies, node_state initial) {
-  return system.spawn(node_behavior, std::move(dependencies), std::make_shared<node_state>(std::move(initial)));
+  return system.spawn(node_behavior, std::move(dependencies),
+                      std::make_shared<node_state>(std::move(initial)));
 }
 
 }  // namespace busbar::node

@@ -1,5 +1,6 @@
-// NODE: the thin shell of node_logic. Owns one member's state and its driver; commits, then acts, then feeds results back.
-// Sends: batches to JOURNAL, member_changed and permit requests to RACK. On a refused commit: keeps the batch and tries again.
+// NODE: the thin shell of node_logic. Owns one member's state and its driver; commits, then acts, then feeds
+// results back. Sends: batches to JOURNAL, member_changed and permit requests to RACK. On a refused commit:
+// keeps the batch and tries again.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -24,10 +25,10 @@ struct judged_suite {
   journal::SuiteResult result;
   std::string evidence;
 };
-using judge_function =
-    std::function<judged_suite(const journal::Suite& suite, const std::string& run_id, const std::vector<std::string>& members,
-                               std::uint32_t gpus_per_member, const std::map<std::string, std::string>& limits_by_member,
-                               const std::map<std::string, std::vector<agent::Measurement>>& measured)>;
+using judge_function = std::function<judged_suite(
+    const journal::Suite& suite, const std::string& run_id, const std::vector<std::string>& members,
+    std::uint32_t gpus_per_member, const std::map<std::string, std::string>& limits_by_member,
+    const std::map<std::string, std::vector<agent::Measurement>>& measured)>;
 
 struct node_dependencies {
   core::journal_actor journal;
@@ -36,8 +37,8 @@ struct node_dependencies {
   std::shared_ptr<secret_source> secrets;
   std::shared_ptr<validation::agent_port> agents;
   judge_function judge;
-  std::function<core::instant()> clock;                          // called on an actor's turn; tests own it
-  std::function<void(std::function<void()>)> run_blocking;       // file reads; inline in tests
+  std::function<core::instant()> clock;                     // called on an actor's turn; tests own it
+  std::function<void(std::function<void()>)> run_blocking;  // file reads; inline in tests
   std::string site_dir;
 };
 

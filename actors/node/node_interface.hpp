@@ -23,6 +23,8 @@ using node_actor = caf::typed_actor<
     // INTERNAL: the one timer, with its generation.
     caf::reacts_to<core::tick_atom, std::uint64_t>>;
 
-inline node_event_ptr make_event(node_event event) { return std::make_shared<const node_event>(std::move(event)); }
+inline node_event_ptr make_event(node_event event) {
+  return std::make_shared<const node_event>(std::move(event));
+}
 
 }  // namespace busbar::node

@@ -15,7 +15,8 @@ using journal::NodeStep;
 // Runs one member's phases for one event.
 class engine {
  public:
-  engine(node_state& state, core::instant now, step_result& out) : state_(state), now_(now), out_(out), machine_(state, now, out) {}
+  engine(node_state& state, core::instant now, step_result& out)
+      : state_(state), now_(now), out_(out), machine_(state, now, out) {}
 
   void take(const node_event& event);
 
@@ -52,7 +53,8 @@ class engine {
 
 std::string step_word(NodeStep step) {
   std::string word = journal::NodeStep_Name(step);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return word;
 }
 
@@ -66,7 +68,8 @@ const arrow* engine::current_arrow() const {
 bool engine::wants_down() const {
   const journal::Node& now_at = state_.node;
   if (now_at.goal() >= journal::STAGED || now_at.step() < journal::CREDENTIALED) return false;
-  if (now_at.has_failure() && now_at.failure().step() == now_at.step()) return false;  // it would not go off: an operator's turn
+  if (now_at.has_failure() && now_at.failure().step() == now_at.step())
+    return false;  // it would not go off: an operator's turn
   return is_energised_step(now_at.step()) || now_at.power().observed() == journal::POWER_ON ||
          now_at.power().observed() == journal::POWERING_ON || now_at.power().wanted() == journal::POWER_ON;
 }
@@ -109,9 +112,10 @@ void engine::enter_arrow() {
   const bool has_account = node().step() >= journal::CREDENTIALED || node().access().account_created();
   run().reconnecting = has_account && !run().session_open;
   const arrow* const now_at = current_arrow();
-  const std::int64_t limit = run().going_down || now_at == nullptr
-                                 ? machine_.deadline_of("graceful_off", 120) + machine_.deadline_of("host_off", 60)
-                                 : machine_.deadline_of(now_at->deadline_key, now_at->default_deadline_s);
+  const std::int64_t limit =
+      run().going_down || now_at == nullptr
+          ? machine_.deadline_of("graceful_off", 120) + machine_.deadline_of("host_off", 60)
+          : machine_.deadline_of(now_at->deadline_key, now_at->default_deadline_s);
   run().deadline_ns = now_.monotonic_ns + limit;
 }
 
@@ -172,16 +176,20 @@ bool engine::handle_outside_phases(const node_event& event) {
     on_retry(*again);
   } else if (const auto* trusted = std::get_if<trust_pin>(&event)) {
     machine_.change().mutable_identity()->set_pin_sha256(trusted->pin);
-    machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", trusted->reason), "warning");
+    machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", trusted->reason),
+                  "warning");
     run().session_open = false;  // the driver at work holds the old pin
     run().own_session = false;
     on_retry(retry{});
   } else if (const auto* unlocked = std::get_if<unlock_logins>(&event)) {
     machine_.change().mutable_access()->set_login_failures(0);
-    machine_.tell("logins_unlocked", fmt::format("login attempts allowed again by an operator: {}", unlocked->reason), "warning");
+    machine_.tell("logins_unlocked",
+                  fmt::format("login attempts allowed again by an operator: {}", unlocked->reason),
+                  "warning");
   } else if (const auto* latch = std::get_if<leak_latch>(&event)) {
     machine_.change().set_leak_latched(latch->latched);
-    machine_.tell(latch->latched ? "leak_latched" : "leak_latch_reset", latch->detail, latch->latched ? "error" : "warning");
+    machine_.tell(latch->latched ? "leak_latched" : "leak_latch_reset", latch->detail,
+                  latch->latched ? "error" : "warning");
   } else if (const auto* news = std::get_if<agent_news>(&event)) {
     on_agent(*news);
     return false;  // phases see it too
@@ -194,9 +202,11 @@ bool engine::handle_outside_phases(const node_event& event) {
     wanted.op = call_op::read_nvlink;
     wanted.id = run().nvlink_call = run().next_call++;
     machine_.act(wanted);
-  } else if (const auto* done = std::get_if<call_done>(&event); done != nullptr && done->id == run().nvlink_call && done->id != 0) {
+  } else if (const auto* done = std::get_if<call_done>(&event);
+             done != nullptr && done->id == run().nvlink_call && done->id != 0) {
     on_nvlink(*done);
-  } else if (const auto* seen = std::get_if<endpoint_seen>(&event); seen != nullptr && node().identity().address() != seen->address &&
+  } else if (const auto* seen = std::get_if<endpoint_seen>(&event);
+             seen != nullptr && node().identity().address() != seen->address &&
              node().step() <= journal::DISCOVERED) {
     journal::Identity& identity = *machine_.change().mutable_identity();
     identity.set_address(seen->address);
@@ -252,7 +262,8 @@ void engine::finish_phases() {
   changed.set_waits_for("");
   if (!went_down) changed.set_health(journal::HEALTH_GOOD);
   if (went_down) changed.clear_suite();
-  journal::Event& event = machine_.tell("step_entered", fmt::format("{} -> {}", step_word(from), step_word(to)));
+  journal::Event& event =
+      machine_.tell("step_entered", fmt::format("{} -> {}", step_word(from), step_word(to)));
   (*event.mutable_details())["from"] = step_word(from);
   (*event.mutable_details())["to"] = step_word(to);
   restart_arrow();
@@ -263,22 +274,32 @@ void engine::apply(const outcome& result) {
   run().waiting = false;
   run().again_at_ns = core::never_ns;
   switch (result.kind) {
-    case outcome_kind::wait: run().waiting = true; return;
+    case outcome_kind::wait:
+      run().waiting = true;
+      return;
     case outcome_kind::again:
       run().waiting = true;
       run().open_call = 0;
       ++run().attempts;
       run().again_at_ns = core::after(now_, result.delay);
       return;
-    case outcome_kind::next: ++run().phase; break;
+    case outcome_kind::next:
+      ++run().phase;
+      break;
     case outcome_kind::jump: {
-      const auto found = std::find_if(phases.begin(), phases.end(), [&result](const phase& p) { return p.id == result.target; });
-      if (found == phases.end()) return fail(outcome::fail(core::fault::DEADLINE, "the table has no phase to go on with"));
+      const auto found = std::find_if(phases.begin(), phases.end(),
+                                      [&result](const phase& p) { return p.id == result.target; });
+      if (found == phases.end())
+        return fail(outcome::fail(core::fault::DEADLINE, "the table has no phase to go on with"));
       run().phase = static_cast<std::size_t>(found - phases.begin());
       break;
     }
-    case outcome_kind::arrow_done: run().phase = phases.size(); break;
-    case outcome_kind::fail: fail(result); return;
+    case outcome_kind::arrow_done:
+      run().phase = phases.size();
+      break;
+    case outcome_kind::fail:
+      fail(result);
+      return;
   }
   run().open_call = 0;
   run().attempts = 0;
@@ -292,9 +313,10 @@ void engine::check_deadlines() {
   const core::fault phase_fault = at == nullptr ? core::fault::DEADLINE : at->deadline_fault;
   const auto exact = core::fault_of(run().last_error);
   const std::string waited = at == nullptr ? "its work" : std::string(at->waits_for);
-  fail(outcome::fail(exact.value_or(phase_fault),
-                     fmt::format("not reached in its time while waiting for {}{}{}", waited, run().last_error.ok() ? "" : ": ",
-                                 std::string(run().last_error.message()))));
+  fail(
+      outcome::fail(exact.value_or(phase_fault),
+                    fmt::format("not reached in its time while waiting for {}{}{}", waited,
+                                run().last_error.ok() ? "" : ": ", std::string(run().last_error.message()))));
 }
 
 // Enters phases until one waits. Bounded: a cycle of phases that never waits is a fault of the table.
@@ -323,7 +345,8 @@ void engine::drive() {
 void engine::take(const node_event& event) {
   check_deadlines();
   // Trouble that is over names no later deadline.
-  if (const call_done* const done = machine_.result_of(event); done != nullptr && done->status.ok()) run().last_error = absl::OkStatus();
+  if (const call_done* const done = machine_.result_of(event); done != nullptr && done->status.ok())
+    run().last_error = absl::OkStatus();
   if (!handle_outside_phases(event) && run().started && run().waiting && wants_work()) {
     const phase* const at = phase_at();
     if (at != nullptr && at->take != nullptr && run().again_at_ns == core::never_ns) {
@@ -334,8 +357,10 @@ void engine::take(const node_event& event) {
   drive();
   if (!run().started) return;
   out_.wake_at_ns = std::min(run().again_at_ns, run().deadline_ns);
-  // One that has passed is judged with the answer that is out; waking for it again would be at once, for ever.
-  if (run().phase_deadline_ns > now_.monotonic_ns) out_.wake_at_ns = std::min(out_.wake_at_ns, run().phase_deadline_ns);
+  // One that has passed is judged with the answer that is out; waking for it again would be at once, for
+  // ever.
+  if (run().phase_deadline_ns > now_.monotonic_ns)
+    out_.wake_at_ns = std::min(out_.wake_at_ns, run().phase_deadline_ns);
 }
 
 }  // namespace
@@ -346,12 +371,24 @@ step_result step(node_state& state, const node_event& event, core::instant now) 
   return out;
 }
 
-std::string own_secret(const journal::Node& node) { return node.name() + "/own"; }
-std::string interlock_secret(const journal::Node& node) { return node.name() + "/interlock"; }
-std::string breakglass_secret(const journal::Node& node) { return node.name() + "/breakglass"; }
-std::string own_account(std::string_view rack_uid) { return fmt::format("busbar-{}", rack_uid.substr(0, 8)); }
-std::string interlock_account(std::string_view rack_uid) { return fmt::format("busbar-{}-il", rack_uid.substr(0, 8)); }
+std::string own_secret(const journal::Node& node) {
+  return node.name() + "/own";
+}
+std::string interlock_secret(const journal::Node& node) {
+  return node.name() + "/interlock";
+}
+std::string breakglass_secret(const journal::Node& node) {
+  return node.name() + "/breakglass";
+}
+std::string own_account(std::string_view rack_uid) {
+  return fmt::format("busbar-{}", rack_uid.substr(0, 8));
+}
+std::string interlock_account(std::string_view rack_uid) {
+  return fmt::format("busbar-{}-il", rack_uid.substr(0, 8));
+}
 
-bool is_energised_step(NodeStep step) { return step >= journal::STAGED; }
+bool is_energised_step(NodeStep step) {
+  return step >= journal::STAGED;
+}
 
 }  // namespace busbar::node

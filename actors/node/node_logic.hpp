@@ -1,9 +1,10 @@
 // One tray or shelf, from declared to production: the decisions, without I/O, threads or a clock.
 //
-// step() takes the state, one event and the time, changes the state and says what to do: what to commit, which secrets to make,
-// which effects to run once the commit is durable, and when to wake again. The shell (node_actor) commits first, acts second,
-// and feeds each result back as an event. After a crash the durable part (journal::Node) is loaded, the volatile part starts
-// empty, and the current arrow begins again by reading the device: open intents say what may already have happened.
+// step() takes the state, one event and the time, changes the state and says what to do: what to commit,
+// which secrets to make, which effects to run once the commit is durable, and when to wake again. The shell
+// (node_actor) commits first, acts second, and feeds each result back as an event. After a crash the durable
+// part (journal::Node) is loaded, the volatile part starts empty, and the current arrow begins again by
+// reading the device: open intents say what may already have happened.
 #pragma once
 
 #include <absl/status/status.h>
@@ -28,31 +29,31 @@
 namespace busbar::node {
 
 enum class call_op {
-  bind,                      // no request: the driver for this address and pin (text = address, names[0] = pin)
+  bind,  // no request: the driver for this address and pin (text = address, names[0] = pin)
   probe,
   login_factory,
   login_own,
   login_breakglass,
-  delete_session,            // text = session URI
+  delete_session,  // text = session URI
   identify,
   list_accounts,
   create_own_account,
   create_interlock_account,
-  set_factory_password,      // to the vaulted break-glass password
+  set_factory_password,  // to the vaulted break-glass password
   read_power,
-  reset,                     // reset
-  set_boot_once,             // makes the one-time token and sets the URI with it
+  reset,          // reset
+  set_boot_once,  // makes the one-time token and sets the URI with it
   read_boot_once,
   read_detectors,
   read_inventory,
   read_firmware,
-  check_image,               // text = image, names[0] = sha256
-  push_firmware,             // text = image, names[0] = component
-  find_update,               // text = component
-  read_task,                 // text = task URI
+  check_image,    // text = image, names[0] = sha256
+  push_firmware,  // text = image, names[0] = component
+  find_update,    // text = component
+  read_task,      // text = task URI
   reset_manager,
-  read_bios,                 // names
-  write_bios,                // values
+  read_bios,   // names
+  write_bios,  // values
   read_device,
   write_device,
   read_nvlink,
@@ -78,14 +79,26 @@ using call_facts =
 // What the rack allows: one at a time a node, given back when the act is done.
 enum class permit_kind { power_on, restart, blind_window };
 
-struct want_permit { permit_kind kind; };
+struct want_permit {
+  permit_kind kind;
+};
 struct release_permit {};
-struct arm_interlock {};     // with the vaulted interlock account and the SKU's needed detectors
-struct run_test { std::string run_id; journal::SuiteTest test; };
-struct cancel_run { std::string run_id; };
-struct judge_suite { std::string run_id; };   // the shell judges the collected measurements, stores the evidence
-struct report_nvlink { devices::nvlink_facts facts; };
-using effect = std::variant<call, want_permit, release_permit, arm_interlock, run_test, cancel_run, judge_suite, report_nvlink>;
+struct arm_interlock {};  // with the vaulted interlock account and the SKU's needed detectors
+struct run_test {
+  std::string run_id;
+  journal::SuiteTest test;
+};
+struct cancel_run {
+  std::string run_id;
+};
+struct judge_suite {
+  std::string run_id;
+};  // the shell judges the collected measurements, stores the evidence
+struct report_nvlink {
+  devices::nvlink_facts facts;
+};
+using effect = std::variant<call, want_permit, release_permit, arm_interlock, run_test, cancel_run,
+                            judge_suite, report_nvlink>;
 
 struct wake {};
 struct call_done {
@@ -94,49 +107,69 @@ struct call_done {
   call_facts facts;
 };
 struct endpoint_seen {
-  std::string address;       // host:port
+  std::string address;  // host:port
   std::string source;
 };
-struct endpoint_conflict {   // discovery found something wrong about this member's identity
+struct endpoint_conflict {  // discovery found something wrong about this member's identity
   core::fault fault;
   std::string message, expected, seen;
 };
-struct rack_view {           // what the rack tells its members
+struct rack_view {  // what the rack tells its members
   journal::NodeStep goal = journal::DECLARED;
   std::string operation_id;
 };
-struct permit_answer { permit_kind kind; bool granted = false; std::string why; std::optional<core::fault> fault; };
-struct armed { absl::Status status; };
-struct agent_news { validation::agent_event event; };
-struct suite_judged { journal::SuiteResult result; };
-struct retry {               // clears the failure; from: an earlier step, or unspecified for the failed one
+struct permit_answer {
+  permit_kind kind;
+  bool granted = false;
+  std::string why;
+  std::optional<core::fault> fault;
+};
+struct armed {
+  absl::Status status;
+};
+struct agent_news {
+  validation::agent_event event;
+};
+struct suite_judged {
+  journal::SuiteResult result;
+};
+struct retry {  // clears the failure; from: an earlier step, or unspecified for the failed one
   journal::NodeStep from = journal::NODE_STEP_UNSPECIFIED;
   std::string operation_id;
 };
-struct trust_pin { std::string pin; std::string reason; };
-struct unlock_logins { std::string reason; };
-struct leak_latch { bool latched = false; std::string detail; };  // as the interlock's numbered records say
+struct trust_pin {
+  std::string pin;
+  std::string reason;
+};
+struct unlock_logins {
+  std::string reason;
+};
+struct leak_latch {
+  bool latched = false;
+  std::string detail;
+};  // as the interlock's numbered records say
 struct read_nvlink_now {};
-using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer, armed, agent_news,
-                                suite_judged, retry, trust_pin, unlock_logins, leak_latch, read_nvlink_now>;
+using node_event =
+    std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer, armed,
+                 agent_news, suite_judged, retry, trust_pin, unlock_logins, leak_latch, read_nvlink_now>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
-  bool started = false;              // the current arrow's first phase was entered
-  bool going_down = false;           // the power-down phases run instead of an arrow
-  bool reconnecting = false;         // the phases that open a session after a restart run first
-  bool recheck = false;              // a retry: who the device is and what it holds is looked at before the arrow goes on
+  bool started = false;       // the current arrow's first phase was entered
+  bool going_down = false;    // the power-down phases run instead of an arrow
+  bool reconnecting = false;  // the phases that open a session after a restart run first
+  bool recheck = false;  // a retry: who the device is and what it holds is looked at before the arrow goes on
   bool session_open = false;
-  bool own_session = false;          // the open session is our own account's
+  bool own_session = false;  // the open session is our own account's
   std::size_t phase = 0;
-  bool waiting = false;              // the phase was entered and waits for an event
+  bool waiting = false;  // the phase was entered and waits for an event
   std::uint64_t next_call = 1;
-  std::uint64_t open_call = 0;       // 0 = none
+  std::uint64_t open_call = 0;  // 0 = none
   std::uint64_t nvlink_call = 0;
   std::int64_t again_at_ns = core::never_ns;
-  std::int64_t deadline_ns = core::never_ns;      // of the arrow
+  std::int64_t deadline_ns = core::never_ns;  // of the arrow
   std::int64_t phase_deadline_ns = core::never_ns;
-  unsigned attempts = 0;             // of the current phase
+  unsigned attempts = 0;  // of the current phase
   absl::Status last_error;
   bool permit_held = false;
   // scratch of the phases
@@ -144,16 +177,16 @@ struct run_state {
   std::vector<devices::account_facts> accounts;
   std::map<std::string, devices::attribute_facts> bios, device;
   std::map<std::string, std::string> bios_changes;
-  std::string component;             // firmware row at work
+  std::string component;  // firmware row at work
   std::string boot_uri;
   std::string boot_id_before;
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
-  bool restart_composed = false;     // off and on instead of ForceRestart
-  bool on_unsure = false;            // the composed On was asked and its answer was lost
-  unsigned pushes = 0;               // of one image, each with its answer lost
-  int after_restart = 0;             // phase id to go to after the shared restart
-  std::size_t test = 0;              // index in the suite
+  bool restart_composed = false;  // off and on instead of ForceRestart
+  bool on_unsure = false;         // the composed On was asked and its answer was lost
+  unsigned pushes = 0;            // of one image, each with its answer lost
+  int after_restart = 0;          // phase id to go to after the shared restart
+  std::size_t test = 0;           // index in the suite
   bool test_running = false;
 };
 
@@ -161,13 +194,13 @@ struct node_state {
   journal::Node node;
   run_state run;
   std::shared_ptr<const journal::RackSpec> spec;
-  std::string rack_uid;              // UUID text; its first 8 hex digits name accounts
+  std::string rack_uid;  // UUID text; its first 8 hex digits name accounts
 };
 
 struct step_result {
-  bool durable = false;                       // node changed: commit before the effects
+  bool durable = false;  // node changed: commit before the effects
   std::vector<journal::Event> events;
-  std::vector<std::string> secrets_to_make;   // vault names, sealed within the same batch if not there yet
+  std::vector<std::string> secrets_to_make;  // vault names, sealed within the same batch if not there yet
   std::vector<journal::Intent> intents_opened;
   std::vector<std::string> intents_closed;
   std::vector<effect> effects;

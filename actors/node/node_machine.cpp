@@ -12,17 +12,41 @@ constexpr core::duration first_backoff = std::chrono::milliseconds(250);
 constexpr core::duration longest_backoff = std::chrono::seconds(5);
 
 std::string intent_id(const journal::Node& node, std::string_view verb, std::string_view argument) {
-  return argument.empty() ? fmt::format("{}/{}", node.name(), verb) : fmt::format("{}/{}/{}", node.name(), verb, argument);
+  return argument.empty() ? fmt::format("{}/{}", node.name(), verb)
+                          : fmt::format("{}/{}/{}", node.name(), verb, argument);
 }
 
 }  // namespace
 
 std::string_view name_of(call_op op) {
-  static constexpr std::array names = {
-      "bind", "probe", "login_factory", "login_own", "login_breakglass", "delete_session", "identify", "list_accounts",
-      "create_own_account", "create_interlock_account", "set_factory_password", "read_power", "reset", "set_boot_once",
-      "read_boot_once", "read_detectors", "read_inventory", "read_firmware", "check_image", "push_firmware", "find_update",
-      "read_task", "reset_manager", "read_bios", "write_bios", "read_device", "write_device", "read_nvlink"};
+  static constexpr std::array names = {"bind",
+                                       "probe",
+                                       "login_factory",
+                                       "login_own",
+                                       "login_breakglass",
+                                       "delete_session",
+                                       "identify",
+                                       "list_accounts",
+                                       "create_own_account",
+                                       "create_interlock_account",
+                                       "set_factory_password",
+                                       "read_power",
+                                       "reset",
+                                       "set_boot_once",
+                                       "read_boot_once",
+                                       "read_detectors",
+                                       "read_inventory",
+                                       "read_firmware",
+                                       "check_image",
+                                       "push_firmware",
+                                       "find_update",
+                                       "read_task",
+                                       "reset_manager",
+                                       "read_bios",
+                                       "write_bios",
+                                       "read_device",
+                                       "write_device",
+                                       "read_nvlink"};
   return names[static_cast<std::size_t>(op)];
 }
 
@@ -73,7 +97,8 @@ void machine::close_intent(std::string_view verb, std::string_view argument) {
 bool machine::intent_is_open(std::string_view verb, std::string_view argument) const {
   const std::string id = intent_id(node(), verb, argument);
   const auto& intents = node().intents();
-  return std::any_of(intents.begin(), intents.end(), [&id](const journal::Intent& intent) { return intent.id() == id; });
+  return std::any_of(intents.begin(), intents.end(),
+                     [&id](const journal::Intent& intent) { return intent.id() == id; });
 }
 
 journal::Event& machine::tell(std::string_view type, std::string message, std::string_view severity) {
@@ -97,8 +122,9 @@ const call_done* machine::result_of(const node_event& event) const {
 bool is_transient(const absl::Status& status) {
   const auto fault = core::fault_of(status);
   if (fault.has_value()) {
-    return *fault == core::fault::BMC_UNREACHABLE || *fault == core::fault::BMC_SLOW || *fault == core::fault::SESSION_LIMIT ||
-           *fault == core::fault::BMC_BAD_DATA || *fault == core::fault::STORE_READ_ONLY;
+    return *fault == core::fault::BMC_UNREACHABLE || *fault == core::fault::BMC_SLOW ||
+           *fault == core::fault::SESSION_LIMIT || *fault == core::fault::BMC_BAD_DATA ||
+           *fault == core::fault::STORE_READ_ONLY;
   }
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
          absl::IsResourceExhausted(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
@@ -110,7 +136,8 @@ outcome machine::on_error(const absl::Status& status) {
     const auto doublings = std::min(run().attempts, 5U);
     return outcome::again(std::min(longest_backoff, first_backoff * (1U << doublings)));
   }
-  return outcome::fail(core::fault_of(status).value_or(core::fault::BMC_BAD_DATA), std::string(status.message()));
+  return outcome::fail(core::fault_of(status).value_or(core::fault::BMC_BAD_DATA),
+                       std::string(status.message()));
 }
 
 std::int64_t machine::deadline_of(std::string_view key, std::int64_t default_s) const {

@@ -1,4 +1,5 @@
-// The phases by room: each list is one arrow's work, in order. Defined in *_phases.cpp, joined into arrows by node_table.cpp.
+// The phases by room: each list is one arrow's work, in order. Defined in *_phases.cpp, joined into arrows by
+// node_table.cpp.
 #pragma once
 
 #include <span>

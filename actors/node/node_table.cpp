@@ -7,7 +7,8 @@
 namespace busbar::node {
 namespace {
 
-// One row an arrow; phases() joins the work. Deadline keys are the baseline's; the defaults hold where it names none.
+// One row an arrow; phases() joins the work. Deadline keys are the baseline's; the defaults hold where it
+// names none.
 struct row {
   journal::NodeStep from, to;
   std::string_view deadline_key;
@@ -46,7 +47,8 @@ template <std::size_t N>
 constexpr bool has_no_gap(const std::array<row, N>& rows) {
   if (rows.front().from != journal::DECLARED || rows.back().to != journal::PRODUCTION) return false;
   for (std::size_t i = 0; i < N; ++i) {
-    if (rows[i].to != rows[i].from + 1 || rows[i].default_deadline_s <= 0 || rows[i].phases == nullptr) return false;
+    if (rows[i].to != rows[i].from + 1 || rows[i].default_deadline_s <= 0 || rows[i].phases == nullptr)
+      return false;
     if (i > 0 && rows[i].from != rows[i - 1].to) return false;
   }
   return true;
@@ -58,7 +60,8 @@ template <std::size_t N>
 std::array<arrow, N> joined(const std::array<row, N>& rows) {
   std::array<arrow, N> arrows{};
   for (std::size_t i = 0; i < N; ++i) {
-    arrows[i] = {rows[i].from, rows[i].to, rows[i].deadline_key, rows[i].default_deadline_s, rows[i].phases()};
+    arrows[i] = {rows[i].from, rows[i].to, rows[i].deadline_key, rows[i].default_deadline_s,
+                 rows[i].phases()};
   }
   return arrows;
 }

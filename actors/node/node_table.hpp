@@ -1,4 +1,5 @@
-// The life of each member kind as data: arrow by arrow, phase by phase. `busbar explain` and the docs are made from it.
+// The life of each member kind as data: arrow by arrow, phase by phase. `busbar explain` and the docs are
+// made from it.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@ namespace busbar::node {
 // One small thing to do or to wait for. enter() asks; take() judges what came back.
 struct phase {
   phase_id id;
-  std::string_view waits_for;        // what the live view shows while it waits
-  core::fault deadline_fault;        // when the arrow's deadline passes here and nothing more exact is known
+  std::string_view waits_for;  // what the live view shows while it waits
+  core::fault deadline_fault;  // when the arrow's deadline passes here and nothing more exact is known
   outcome (*enter)(machine&);
   outcome (*take)(machine&, const node_event&);
 };
@@ -24,7 +25,7 @@ struct phase {
 struct arrow {
   journal::NodeStep from;
   journal::NodeStep to;
-  std::string_view deadline_key;     // in the baseline's deadlines
+  std::string_view deadline_key;  // in the baseline's deadlines
   std::int64_t default_deadline_s;
   std::span<const phase> phases;
 };

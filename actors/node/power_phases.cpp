@@ -1,4 +1,5 @@
-// Turning a member on and off: never on without its own detectors known dry and the rack's permit, never believed without a read.
+// Turning a member on and off: never on without its own detectors known dry and the rack's permit, never
+// believed without a read.
 #include "actors/node/power_phases.hpp"
 
 #include <fmt/format.h>
@@ -29,12 +30,15 @@ void note_power(machine& m, const devices::power_facts& facts) {
 
 }  // namespace
 
-// ---- pieces that the restart of firmware and configuration shares ------------------------------------------------------------------
+// ---- pieces that the restart of firmware and configuration shares
+// ------------------------------------------------------------------
 
-outcome enter_read_power(machine& m) { return m.ask(call_op::read_power); }
+outcome enter_read_power(machine& m) {
+  return m.ask(call_op::read_power);
+}
 
 outcome enter_detectors(machine& m) {
-  if (m.is_shelf()) return outcome::next();
+  if (m.is_shelf() || BUSBAR_MUTANT(detectors_not_read)) return outcome::next();
   return m.ask(call_op::read_detectors);
 }
 
@@ -110,8 +114,8 @@ outcome take_read_boot_once(machine& m, const node_event& event) {
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& seen = *facts_of<devices::boot_facts>(*done);
   if (seen.enabled != "Once" || seen.target != "UefiHttp" || seen.uri != m.run().boot_uri) {
-    return outcome::fail(fault::CONFIG_DRIFT, "the boot-once setting reads back different", "Once UefiHttp and our URI",
-                         fmt::format("{} {}", seen.enabled, seen.target));
+    return outcome::fail(fault::CONFIG_DRIFT, "the boot-once setting reads back different",
+                         "Once UefiHttp and our URI", fmt::format("{} {}", seen.enabled, seen.target));
   }
   m.change().mutable_boot()->set_boot_once_set(true);
   return outcome::next();
@@ -135,8 +139,8 @@ outcome enter_wait_agent(machine& m) {
   if (!boot.agent_connected() || boot.boot_id() == m.run().boot_id_before) return outcome::wait();
   const std::string& expected = m.node().identity().serial();
   if (!is_placeholder_serial(expected) && boot.agent_serial() != expected) {
-    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, "the agent's DMI serial is not the one Redfish showed", expected,
-                         boot.agent_serial());
+    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, "the agent's DMI serial is not the one Redfish showed",
+                         expected, boot.agent_serial());
   }
   give_permit_back(m);
   return outcome::next();
@@ -145,7 +149,8 @@ outcome enter_wait_agent(machine& m) {
 outcome take_wait_agent(machine& m, const node_event& event) {
   const auto* news = std::get_if<agent_news>(&event);
   if (news != nullptr && news->event.what == validation::agent_event::kind::refused) {
-    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, news->event.reason, m.node().identity().serial(), news->event.hello.dmi_serial());
+    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, news->event.reason, m.node().identity().serial(),
+                         news->event.hello.dmi_serial());
   }
   return enter_wait_agent(m);
 }
@@ -159,7 +164,8 @@ outcome take_off(machine& m, const call_done& done, outcome when_off, outcome wh
 
 namespace {
 
-// ---- staged -------------------------------------------------------------------------------------------------------------------------
+// ---- staged
+// -------------------------------------------------------------------------------------------------------------------------
 
 outcome take_read_power(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -167,16 +173,20 @@ outcome take_read_power(machine& m, const node_event& event) {
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& facts = *facts_of<devices::power_facts>(*done);
   note_power(m, facts);
-  if (facts.state == journal::POWER_ON) m.close_intent("reset", devices::redfish_name(devices::reset_type::on));
-  if (facts.state == journal::POWER_OFF) m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
-  if (facts.state == journal::POWER_ON) return outcome::jump(m.is_compute() ? phase_id::wait_present_agent : phase_id::wait_on);
+  if (facts.state == journal::POWER_ON)
+    m.close_intent("reset", devices::redfish_name(devices::reset_type::on));
+  if (facts.state == journal::POWER_OFF)
+    m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
+  if (facts.state == journal::POWER_ON)
+    return outcome::jump(m.is_compute() ? phase_id::wait_present_agent : phase_id::wait_on);
   if (facts.state == journal::POWERING_ON) return outcome::jump(phase_id::wait_on);
-  if (facts.state == journal::POWER_OFF) return outcome::jump(m.is_compute() ? phase_id::boot_once : phase_id::permit_on);
+  if (facts.state == journal::POWER_OFF)
+    return outcome::jump(m.is_compute() ? phase_id::boot_once : phase_id::permit_on);
   return outcome::again(poll_interval);  // going off, or unknown
 }
 
-// A host that is on already: our staging image with its agent on the way back, or somebody else's system. The first reports
-// within the boot deadline's sixth; the second is turned off and staged.
+// A host that is on already: our staging image with its agent on the way back, or somebody else's system. The
+// first reports within the boot deadline's sixth; the second is turned off and staged.
 outcome enter_wait_present_agent(machine& m) {
   const journal::Boot& boot = m.node().boot();
   if (boot.agent_connected()) return outcome::jump(phase_id::wait_agent);
@@ -187,9 +197,13 @@ outcome enter_wait_present_agent(machine& m) {
   return outcome::wait();
 }
 
-outcome take_wait_present_agent(machine& m, const node_event&) { return enter_wait_present_agent(m); }
+outcome take_wait_present_agent(machine& m, const node_event&) {
+  return enter_wait_present_agent(m);
+}
 
-outcome enter_stage_off(machine& m) { return ask_reset(m, devices::reset_type::force_off); }
+outcome enter_stage_off(machine& m) {
+  return ask_reset(m, devices::reset_type::force_off);
+}
 
 outcome take_stage_off(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -202,11 +216,14 @@ outcome take_stage_wait_off(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   outcome result = take_off(m, *done, outcome::jump(phase_id::boot_once), outcome::again(poll_interval));
-  if (result.kind == outcome_kind::jump) m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
+  if (result.kind == outcome_kind::jump)
+    m.close_intent("reset", devices::redfish_name(devices::reset_type::force_off));
   return result;
 }
 
-outcome enter_permit_on(machine& m) { return ask_permit(m, permit_kind::power_on); }
+outcome enter_permit_on(machine& m) {
+  return ask_permit(m, permit_kind::power_on);
+}
 
 // Stated once more right before the act: what the last read said, and that the permit is ours.
 outcome enter_power_on(machine& m) {
@@ -238,31 +255,39 @@ outcome take_power_on(machine& m, const node_event& event) {
 
 constexpr std::array stage_compute{
     phase{phase_id::read_power, "its power state", fault::BMC_SLOW, enter_read_power, take_read_power},
-    phase{phase_id::wait_present_agent, "the agent of a host that was on already", fault::AGENT_NOT_SEEN, enter_wait_present_agent,
-          take_wait_present_agent},
-    phase{phase_id::rs_off, "the host to be told off before staging", fault::POWER_OFF_NOT_CONFIRMED, enter_stage_off,
-          take_stage_off},
-    phase{phase_id::rs_wait_off, "the host to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
-          take_stage_wait_off},
+    phase{phase_id::wait_present_agent, "the agent of a host that was on already", fault::AGENT_NOT_SEEN,
+          enter_wait_present_agent, take_wait_present_agent},
+    phase{phase_id::rs_off, "the host to be told off before staging", fault::POWER_OFF_NOT_CONFIRMED,
+          enter_stage_off, take_stage_off},
+    phase{phase_id::rs_wait_off, "the host to be read back off", fault::POWER_OFF_NOT_CONFIRMED,
+          enter_read_power, take_stage_wait_off},
     phase{phase_id::boot_once, "the boot-once setting", fault::BMC_SLOW, enter_boot_once, take_boot_once},
-    phase{phase_id::read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT, enter_read_boot_once,
-          take_read_boot_once},
-    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on, take_permit},
-    phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors, take_detectors},
+    phase{phase_id::read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT,
+          enter_read_boot_once, take_read_boot_once},
+    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
+          take_permit},
+    phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
+          take_detectors},
     phase{phase_id::power_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_power_on, take_power_on},
-    phase{phase_id::wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power, take_wait_on},
-    phase{phase_id::wait_agent, "this boot's agent", fault::AGENT_NOT_SEEN, enter_wait_agent, take_wait_agent},
+    phase{phase_id::wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power,
+          take_wait_on},
+    phase{phase_id::wait_agent, "this boot's agent", fault::AGENT_NOT_SEEN, enter_wait_agent,
+          take_wait_agent},
 };
 
 constexpr std::array stage_others{
     phase{phase_id::read_power, "its power state", fault::BMC_SLOW, enter_read_power, take_read_power},
-    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on, take_permit},
-    phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors, take_detectors},
+    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
+          take_permit},
+    phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
+          take_detectors},
     phase{phase_id::power_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_power_on, take_power_on},
-    phase{phase_id::wait_on, "to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power, take_wait_on},
+    phase{phase_id::wait_on, "to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power,
+          take_wait_on},
 };
 
-// ---- power down: graceful, then force, each read back ----------------------------------------------------------------------------------
+// ---- power down: graceful, then force, each read back
+// ----------------------------------------------------------------------------------
 
 outcome went_off(machine& m) {
   journal::Node& changed = m.change();
@@ -278,7 +303,8 @@ outcome went_off(machine& m) {
 outcome take_down_read(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
-  outcome result = take_off(m, *done, outcome::done(), m.is_shelf() ? outcome::jump(phase_id::down_force) : outcome::next());
+  outcome result = take_off(m, *done, outcome::done(),
+                            m.is_shelf() ? outcome::jump(phase_id::down_force) : outcome::next());
   return result.kind == outcome_kind::arrow_done ? went_off(m) : result;
 }
 
@@ -292,6 +318,7 @@ outcome take_down_graceful(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (!done->status.ok() && is_transient(done->status)) return m.on_error(done->status);
+  if (BUSBAR_MUTANT(off_taken_as_done)) return went_off(m);
   return done->status.ok() ? outcome::next() : outcome::jump(phase_id::down_force);  // not offered: by force
 }
 
@@ -306,11 +333,14 @@ outcome take_down_wait(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   const bool late = m.now().monotonic_ns >= m.run().phase_deadline_ns;
-  outcome result = take_off(m, *done, outcome::done(), late ? outcome::next() : outcome::again(poll_interval));
+  outcome result =
+      take_off(m, *done, outcome::done(), late ? outcome::next() : outcome::again(poll_interval));
   return result.kind == outcome_kind::arrow_done ? went_off(m) : result;
 }
 
-outcome enter_down_force(machine& m) { return ask_reset(m, devices::reset_type::force_off); }
+outcome enter_down_force(machine& m) {
+  return ask_reset(m, devices::reset_type::force_off);
+}
 
 outcome take_down_force(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -327,21 +357,31 @@ outcome take_down_wait_force(machine& m, const node_event& event) {
 }
 
 constexpr std::array power_down{
-    phase{phase_id::down_read, "its power state", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power, take_down_read},
-    phase{phase_id::down_graceful, "the BMC to take the graceful shutdown", fault::POWER_OFF_NOT_CONFIRMED, enter_down_graceful,
-          take_down_graceful},
-    phase{phase_id::down_wait, "to be read back off after a graceful shutdown", fault::POWER_OFF_NOT_CONFIRMED, enter_down_wait,
-          take_down_wait},
-    phase{phase_id::down_force, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_down_force, take_down_force},
-    phase{phase_id::down_wait_force, "to be read back off after ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
-          take_down_wait_force},
+    phase{phase_id::down_read, "its power state", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
+          take_down_read},
+    phase{phase_id::down_graceful, "the BMC to take the graceful shutdown", fault::POWER_OFF_NOT_CONFIRMED,
+          enter_down_graceful, take_down_graceful},
+    phase{phase_id::down_wait, "to be read back off after a graceful shutdown",
+          fault::POWER_OFF_NOT_CONFIRMED, enter_down_wait, take_down_wait},
+    phase{phase_id::down_force, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_down_force,
+          take_down_force},
+    phase{phase_id::down_wait_force, "to be read back off after ForceOff", fault::POWER_OFF_NOT_CONFIRMED,
+          enter_read_power, take_down_wait_force},
 };
 
 }  // namespace
 
-std::span<const phase> stage_compute_phases() { return stage_compute; }
-std::span<const phase> stage_switch_phases() { return stage_others; }
-std::span<const phase> stage_shelf_phases() { return stage_others; }
-std::span<const phase> power_down_phases() { return power_down; }
+std::span<const phase> stage_compute_phases() {
+  return stage_compute;
+}
+std::span<const phase> stage_switch_phases() {
+  return stage_others;
+}
+std::span<const phase> stage_shelf_phases() {
+  return stage_others;
+}
+std::span<const phase> power_down_phases() {
+  return power_down;
+}
 
 }  // namespace busbar::node

@@ -10,7 +10,8 @@ namespace busbar::node {
 
 using core::fault;
 
-attribute_plan plan_attributes(const journal::Attributes& wanted, const std::map<std::string, devices::attribute_facts>& seen) {
+attribute_plan plan_attributes(const journal::Attributes& wanted,
+                               const std::map<std::string, devices::attribute_facts>& seen) {
   attribute_plan plan;
   const std::map<std::string, std::string> ordered(wanted.values().begin(), wanted.values().end());
   for (const auto& [name, value] : ordered) {
@@ -40,8 +41,8 @@ std::vector<std::string> attribute_names(const journal::Attributes& wanted) {
 
 namespace {
 
-const journal::Attributes& attributes_of(const google::protobuf::Map<std::string, journal::Attributes>& by_kind,
-                                         std::string_view kind) {
+const journal::Attributes& attributes_of(
+    const google::protobuf::Map<std::string, journal::Attributes>& by_kind, std::string_view kind) {
   const auto found = by_kind.find(std::string(kind));
   return found == by_kind.end() ? journal::Attributes::default_instance() : found->second;
 }
@@ -59,10 +60,12 @@ outcome take_rs_read_bios(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (!done->status.ok()) return m.on_error(done->status);
-  const auto plan = plan_attributes(bios_of(m), *facts_of<std::map<std::string, devices::attribute_facts>>(*done));
+  const auto plan =
+      plan_attributes(bios_of(m), *facts_of<std::map<std::string, devices::attribute_facts>>(*done));
   if (!plan.impossible.empty()) {
     const journal::Drift& row = plan.impossible.front();
-    return outcome::fail(fault::CONFIG_READ_ONLY, fmt::format("BIOS attribute {} cannot be set", row.attribute()), row.expected(),
+    return outcome::fail(fault::CONFIG_READ_ONLY,
+                         fmt::format("BIOS attribute {} cannot be set", row.attribute()), row.expected(),
                          row.seen().empty() ? "no such attribute" : row.seen());
   }
   m.run().bios_changes = plan.to_write;
@@ -87,11 +90,14 @@ outcome take_rs_write_bios(machine& m, const node_event& event) {
   return outcome::next();
 }
 
-outcome enter_rs_permit(machine& m) { return ask_permit(m, permit_kind::restart); }
+outcome enter_rs_permit(machine& m) {
+  return ask_permit(m, permit_kind::restart);
+}
 
 outcome enter_rs_reset(machine& m) {
   if (!m.run().permit_held) return outcome::jump(phase_id::rs_permit);
-  if (m.run().restart_composed) return outcome::jump(phase_id::rs_on);  // off already; detectors were read once more
+  if (m.run().restart_composed)
+    return outcome::jump(phase_id::rs_on);  // off already; detectors were read once more
   m.run().boot_id_before = m.node().boot().boot_id();
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::force_restart);
@@ -107,12 +113,15 @@ outcome take_rs_reset(machine& m, const node_event& event) {
   }
   if (is_transient(done->status)) {
     m.run().last_error = done->status;
-    return outcome::jump(phase_id::rs_wait_on);  // unsure whether it took; the agent's boot id and the read-back tell
+    return outcome::jump(
+        phase_id::rs_wait_on);  // unsure whether it took; the agent's boot id and the read-back tell
   }
   return m.on_error(done->status);
 }
 
-outcome enter_rs_off(machine& m) { return ask_reset(m, devices::reset_type::force_off); }
+outcome enter_rs_off(machine& m) {
+  return ask_reset(m, devices::reset_type::force_off);
+}
 
 outcome take_ask(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -131,7 +140,9 @@ outcome take_rs_wait_off(machine& m, const node_event& event) {
   return take_off(m, *done, outcome::jump(phase_id::rs_detectors), outcome::again(poll_interval));
 }
 
-outcome enter_rs_on(machine& m) { return ask_reset(m, devices::reset_type::on); }
+outcome enter_rs_on(machine& m) {
+  return ask_reset(m, devices::reset_type::on);
+}
 
 outcome take_rs_on(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -144,7 +155,8 @@ outcome take_rs_on(machine& m, const node_event& event) {
 }
 
 outcome finish_restart(machine& m) {
-  for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
+  for (const auto type :
+       {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
     m.close_intent("reset", devices::redfish_name(type));
   }
   m.run().restart_composed = false;
@@ -174,25 +186,34 @@ outcome take_rs_wait_agent(machine& m, const node_event& event) {
 }
 
 constexpr std::array restart{
-    phase{phase_id::rs_read_bios, "its BIOS attributes", fault::BMC_SLOW, enter_rs_read_bios, take_rs_read_bios},
-    phase{phase_id::rs_write_bios, "its BIOS settings", fault::CONFIG_DRIFT, enter_rs_write_bios, take_rs_write_bios},
+    phase{phase_id::rs_read_bios, "its BIOS attributes", fault::BMC_SLOW, enter_rs_read_bios,
+          take_rs_read_bios},
+    phase{phase_id::rs_write_bios, "its BIOS settings", fault::CONFIG_DRIFT, enter_rs_write_bios,
+          take_rs_write_bios},
     phase{phase_id::rs_boot_once, "the boot-once setting", fault::BMC_SLOW, enter_boot_once, take_boot_once},
-    phase{phase_id::rs_read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT, enter_read_boot_once,
-          take_read_boot_once},
-    phase{phase_id::rs_permit, "the rack's permit to restart", fault::POWER_OVER_BUDGET, enter_rs_permit, take_permit},
-    phase{phase_id::rs_detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors, take_detectors},
+    phase{phase_id::rs_read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT,
+          enter_read_boot_once, take_read_boot_once},
+    phase{phase_id::rs_permit, "the rack's permit to restart", fault::POWER_OVER_BUDGET, enter_rs_permit,
+          take_permit},
+    phase{phase_id::rs_detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
+          take_detectors},
     phase{phase_id::rs_reset, "the BMC to take the restart", fault::BMC_SLOW, enter_rs_reset, take_rs_reset},
-    phase{phase_id::rs_off, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_rs_off, take_ask},
-    phase{phase_id::rs_wait_off, "to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power, take_rs_wait_off},
+    phase{phase_id::rs_off, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_rs_off,
+          take_ask},
+    phase{phase_id::rs_wait_off, "to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
+          take_rs_wait_off},
     phase{phase_id::rs_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_rs_on, take_rs_on},
-    phase{phase_id::rs_wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power, take_rs_wait_on},
-    phase{phase_id::rs_wait_agent, "the agent of the restarted host", fault::AGENT_NOT_SEEN, enter_rs_wait_agent,
-          take_rs_wait_agent},
+    phase{phase_id::rs_wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED,
+          enter_read_power, take_rs_wait_on},
+    phase{phase_id::rs_wait_agent, "the agent of the restarted host", fault::AGENT_NOT_SEEN,
+          enter_rs_wait_agent, take_rs_wait_agent},
 };
 
 }  // namespace
 
-std::span<const phase> restart_phases() { return restart; }
+std::span<const phase> restart_phases() {
+  return restart;
+}
 
 outcome enter_recover_restart(machine& m) {
   const bool restarted = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_restart));
@@ -208,11 +229,15 @@ outcome take_recover_restart(machine& m, const node_event& event) {
   const bool composed = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_off));
   if (composed && facts.state == journal::POWER_OFF) {  // between its off and its on
     m.run().restart_composed = true;
-    return go_restart(m, m.node().step() == journal::INSPECTED ? phase_id::read_firmware : phase_id::cfg_bios);
+    return go_restart(m,
+                      m.node().step() == journal::INSPECTED ? phase_id::read_firmware : phase_id::cfg_bios);
   }
-  const bool settled = facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
-  if (!settled || (m.is_compute() && !m.node().boot().agent_connected())) return outcome::again(poll_interval);
-  for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
+  const bool settled =
+      facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
+  if (!settled || (m.is_compute() && !m.node().boot().agent_connected()))
+    return outcome::again(poll_interval);
+  for (const auto type :
+       {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
     m.close_intent("reset", devices::redfish_name(type));
   }
   return outcome::next();
@@ -223,7 +248,11 @@ outcome go_restart(machine& m, phase_id then) {
   return outcome::jump(phase_id::rs_read_bios);
 }
 
-const journal::Attributes& bios_of(machine& m) { return attributes_of(m.spec().baseline().bios(), m.kind_key()); }
-const journal::Attributes& device_of(machine& m) { return attributes_of(m.spec().baseline().device(), m.kind_key()); }
+const journal::Attributes& bios_of(machine& m) {
+  return attributes_of(m.spec().baseline().bios(), m.kind_key());
+}
+const journal::Attributes& device_of(machine& m) {
+  return attributes_of(m.spec().baseline().device(), m.kind_key());
+}
 
 }  // namespace busbar::node

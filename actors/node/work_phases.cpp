@@ -16,9 +16,12 @@ namespace {
 using core::fault;
 using attribute_map = std::map<std::string, devices::attribute_facts>;
 
-// ---- inspected -----------------------------------------------------------------------------------------------------------------
+// ---- inspected
+// -----------------------------------------------------------------------------------------------------------------
 
-outcome enter_read_inventory(machine& m) { return m.ask(call_op::read_inventory); }
+outcome enter_read_inventory(machine& m) {
+  return m.ask(call_op::read_inventory);
+}
 
 outcome take_read_inventory(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
@@ -37,13 +40,18 @@ outcome take_read_inventory(machine& m, const node_event& event) {
 
 // A part that changed since the tray was inspected has not been compared with the SKU.
 outcome recheck_done(machine& m, const devices::inventory_facts& seen) {
-  if (!seen.complete) return outcome::fail(fault::INVENTORY_INCOMPLETE, "the BMC announced parts that it did not show", "a complete inventory", seen.incomplete_why);
+  if (!seen.complete)
+    return outcome::fail(fault::INVENTORY_INCOMPLETE, "the BMC announced parts that it did not show",
+                         "a complete inventory", seen.incomplete_why);
   const std::string digest = inventory_digest(seen.parts);
   if (digest == m.node().inventory_digest()) return outcome::next();
-  return outcome::fail(fault::INVENTORY_WRONG, "parts changed since this tray was inspected; retry it from inspected", m.node().inventory_digest(), digest);
+  return outcome::fail(fault::INVENTORY_WRONG,
+                       "parts changed since this tray was inspected; retry it from inspected",
+                       m.node().inventory_digest(), digest);
 }
 
-// ---- configured ------------------------------------------------------------------------------------------------------------------
+// ---- configured
+// ------------------------------------------------------------------------------------------------------------------
 
 outcome read_attributes(machine& m, call_op op, const journal::Attributes& wanted) {
   call ask;
@@ -60,20 +68,31 @@ outcome keep_attributes(machine& m, const node_event& event, attribute_map& into
   return outcome::next();
 }
 
-outcome enter_cfg_bios(machine& m) { return read_attributes(m, call_op::read_bios, bios_of(m)); }
-outcome take_cfg_bios(machine& m, const node_event& event) { return keep_attributes(m, event, m.run().bios); }
-outcome enter_cfg_device(machine& m) { return read_attributes(m, call_op::read_device, device_of(m)); }
-outcome take_cfg_device(machine& m, const node_event& event) { return keep_attributes(m, event, m.run().device); }
+outcome enter_cfg_bios(machine& m) {
+  return read_attributes(m, call_op::read_bios, bios_of(m));
+}
+outcome take_cfg_bios(machine& m, const node_event& event) {
+  return keep_attributes(m, event, m.run().bios);
+}
+outcome enter_cfg_device(machine& m) {
+  return read_attributes(m, call_op::read_device, device_of(m));
+}
+outcome take_cfg_device(machine& m, const node_event& event) {
+  return keep_attributes(m, event, m.run().device);
+}
 
 outcome enter_cfg_write_device(machine& m) {
   const attribute_plan plan = plan_attributes(device_of(m), m.run().device);
   if (!plan.impossible.empty()) {
     const journal::Drift& row = plan.impossible.front();
-    return outcome::fail(fault::CONFIG_READ_ONLY, fmt::format("device attribute {} cannot be set", row.attribute()), row.expected(),
+    return outcome::fail(fault::CONFIG_READ_ONLY,
+                         fmt::format("device attribute {} cannot be set", row.attribute()), row.expected(),
                          row.seen().empty() ? "no such attribute" : row.seen());
   }
   for (const journal::Drift& row : plan.drift) {
-    m.tell("drift", fmt::format("{} is {}, the baseline says {}", row.attribute(), row.seen(), row.expected()), "warning");
+    m.tell("drift",
+           fmt::format("{} is {}, the baseline says {}", row.attribute(), row.seen(), row.expected()),
+           "warning");
   }
   if (plan.to_write.empty()) return outcome::next();
   call ask;
@@ -91,9 +110,12 @@ outcome take_cfg_write_device(machine& m, const node_event& event) {
 outcome enter_cfg_decide(machine& m) {
   const attribute_plan plan = plan_attributes(bios_of(m), m.run().bios);
   for (const journal::Drift& row : plan.drift) {
-    m.tell("drift", fmt::format("BIOS {} is {}, the baseline says {}", row.attribute(), row.seen(), row.expected()), "warning");
+    m.tell("drift",
+           fmt::format("BIOS {} is {}, the baseline says {}", row.attribute(), row.seen(), row.expected()),
+           "warning");
   }
-  return plan.drift.empty() ? outcome::jump(phase_id::cfg_verify_bios) : go_restart(m, phase_id::cfg_verify_bios);
+  return plan.drift.empty() ? outcome::jump(phase_id::cfg_verify_bios)
+                            : go_restart(m, phase_id::cfg_verify_bios);
 }
 
 outcome verified(machine& m) {
@@ -105,7 +127,8 @@ outcome verified(machine& m) {
   }
   m.change().mutable_drift()->Assign(left.begin(), left.end());
   if (!left.empty()) {
-    return outcome::fail(fault::CONFIG_DRIFT, fmt::format("{} still differs after it was set", left.front().attribute()),
+    return outcome::fail(fault::CONFIG_DRIFT,
+                         fmt::format("{} still differs after it was set", left.front().attribute()),
                          left.front().expected(), left.front().seen());
   }
   return outcome::done();
@@ -121,7 +144,8 @@ outcome enter_cfg_verify_device(machine& m) {
   return asked.kind == outcome_kind::next ? verified(m) : asked;
 }
 
-// ---- validated -------------------------------------------------------------------------------------------------------------------
+// ---- validated
+// -------------------------------------------------------------------------------------------------------------------
 
 const journal::Suite* node_suite(machine& m) {
   const auto found = m.spec().suites().find("node");
@@ -133,7 +157,8 @@ outcome enter_start_suite(machine& m) {
     m.change().mutable_suite()->set_verdict(journal::SuiteResult::NOT_REQUIRED);
     return outcome::done();
   }
-  if (node_suite(m) == nullptr) return outcome::fail(fault::SUITE_INCOMPLETE, "the baseline names no node suite", "a suite", "none");
+  if (node_suite(m) == nullptr)
+    return outcome::fail(fault::SUITE_INCOMPLETE, "the baseline names no node suite", "a suite", "none");
   if (!m.node().boot().agent_connected()) return outcome::wait();
   journal::Node& changed = m.change();
   changed.set_next_intent(changed.next_intent() + 1);
@@ -148,7 +173,9 @@ outcome enter_start_suite(machine& m) {
   return outcome::next();
 }
 
-outcome take_start_suite(machine& m, const node_event&) { return enter_start_suite(m); }
+outcome take_start_suite(machine& m, const node_event&) {
+  return enter_start_suite(m);
+}
 
 outcome enter_run_tests(machine& m) {
   const journal::Suite& suite = *node_suite(m);
@@ -164,14 +191,18 @@ outcome enter_run_tests(machine& m) {
 
 outcome take_run_tests(machine& m, const node_event& event) {
   if (m.now().monotonic_ns >= m.run().phase_deadline_ns) {
-    return outcome::fail(fault::SUITE_INCOMPLETE, fmt::format("test {} gave no result in its time", node_suite(m)->tests(static_cast<int>(m.run().test)).name()));
+    return outcome::fail(fault::SUITE_INCOMPLETE,
+                         fmt::format("test {} gave no result in its time",
+                                     node_suite(m)->tests(static_cast<int>(m.run().test)).name()));
   }
   const auto* news = std::get_if<agent_news>(&event);
   if (news == nullptr) return outcome::wait();
   using kind = validation::agent_event::kind;
   if (news->event.what == kind::lost || news->event.what == kind::hello) {
-    return outcome::fail(fault::AGENT_LOST, fmt::format("the agent's connection ended during test {}: {}",
-                                                        node_suite(m)->tests(static_cast<int>(m.run().test)).name(), news->event.reason));
+    return outcome::fail(
+        fault::AGENT_LOST,
+        fmt::format("the agent's connection ended during test {}: {}",
+                    node_suite(m)->tests(static_cast<int>(m.run().test)).name(), news->event.reason));
   }
   const agent::TestDone& done = news->event.test_done;
   if (news->event.what != kind::test_done || done.run_id() != m.node().suite().run_id() ||
@@ -180,7 +211,8 @@ outcome take_run_tests(machine& m, const node_event& event) {
   }
   m.run().test_running = false;
   ++m.run().test;
-  return outcome::jump(phase_id::run_tests);  // a test that failed to run leaves its metrics missing: the judge says INCOMPLETE
+  return outcome::jump(phase_id::run_tests);  // a test that failed to run leaves its metrics missing: the
+                                              // judge says INCOMPLETE
 }
 
 outcome enter_judge(machine& m) {
@@ -195,24 +227,32 @@ outcome take_judge(machine& m, const node_event& event) {
   const journal::SuiteResult& suite = m.node().suite();
   const bool whole = suite.expected() > 0 && suite.results() >= suite.expected();  // none of none is no pass
   const bool passed = suite.verdict() == journal::SuiteResult::PASS && whole;
-  journal::Event& told = m.tell("suite_result",
-                                fmt::format("suite {}: {}, {} of {} results", suite.suite(),
-                                            journal::SuiteResult::Verdict_Name(suite.verdict()), suite.results(), suite.expected()),
-                                passed ? "info" : "error");
+  journal::Event& told = m.tell(
+      "suite_result",
+      fmt::format("suite {}: {}, {} of {} results", suite.suite(),
+                  journal::SuiteResult::Verdict_Name(suite.verdict()), suite.results(), suite.expected()),
+      passed ? "info" : "error");
   (*told.mutable_details())["evidence"] = suite.evidence();
   (*told.mutable_details())["run"] = suite.run_id();
   if (passed) return outcome::done();
-  if (suite.failures_size() == 0) return outcome::fail(fault::SUITE_INCOMPLETE, "the suite has no complete result", std::to_string(suite.expected()), std::to_string(suite.results()));
+  if (suite.failures_size() == 0)
+    return outcome::fail(fault::SUITE_INCOMPLETE, "the suite has no complete result",
+                         std::to_string(suite.expected()), std::to_string(suite.results()));
   const journal::MetricResult& worst = suite.failures(0);
-  const std::string seen = worst.has_value() ? fmt::format("{} {}", worst.value(), worst.unit()) : (worst.text().empty() ? "no value" : worst.text());
-  return outcome::fail(suite.verdict() == journal::SuiteResult::FAIL ? fault::SUITE_BELOW_LIMIT : fault::SUITE_INCOMPLETE,
-                       fmt::format("{} of {} on GPU {}", worst.metric(), worst.test(), worst.gpu()), worst.limit(), seen);
+  const std::string seen = worst.has_value() ? fmt::format("{} {}", worst.value(), worst.unit())
+                                             : (worst.text().empty() ? "no value" : worst.text());
+  return outcome::fail(
+      suite.verdict() == journal::SuiteResult::FAIL ? fault::SUITE_BELOW_LIMIT : fault::SUITE_INCOMPLETE,
+      fmt::format("{} of {} on GPU {}", worst.metric(), worst.test(), worst.gpu()), worst.limit(), seen);
 }
 
-outcome enter_pass(machine&) { return outcome::done(); }
+outcome enter_pass(machine&) {
+  return outcome::done();
+}
 
 constexpr std::array inspect{
-    phase{phase_id::read_inventory, "its inventory", fault::BMC_SLOW, enter_read_inventory, take_read_inventory},
+    phase{phase_id::read_inventory, "its inventory", fault::BMC_SLOW, enter_read_inventory,
+          take_read_inventory},
 };
 
 constexpr phase configure_own[] = {
@@ -220,17 +260,21 @@ constexpr phase configure_own[] = {
      enter_recover_restart, take_recover_restart},
     {phase_id::cfg_bios, "its BIOS attributes", fault::BMC_SLOW, enter_cfg_bios, take_cfg_bios},
     {phase_id::cfg_device, "its device attributes", fault::BMC_SLOW, enter_cfg_device, take_cfg_device},
-    {phase_id::cfg_write_device, "its device settings", fault::CONFIG_DRIFT, enter_cfg_write_device, take_cfg_write_device},
+    {phase_id::cfg_write_device, "its device settings", fault::CONFIG_DRIFT, enter_cfg_write_device,
+     take_cfg_write_device},
     {phase_id::cfg_decide, "", fault::CONFIG_DRIFT, enter_cfg_decide, nullptr},
-    {phase_id::cfg_verify_bios, "its BIOS attributes to be read back", fault::CONFIG_DRIFT, enter_cfg_bios, take_cfg_bios},
-    {phase_id::cfg_verify_device, "its device attributes to be read back", fault::CONFIG_DRIFT, enter_cfg_verify_device,
-     take_cfg_verify_device},
+    {phase_id::cfg_verify_bios, "its BIOS attributes to be read back", fault::CONFIG_DRIFT, enter_cfg_bios,
+     take_cfg_bios},
+    {phase_id::cfg_verify_device, "its device attributes to be read back", fault::CONFIG_DRIFT,
+     enter_cfg_verify_device, take_cfg_verify_device},
 };
 
 constexpr std::array validate{
-    phase{phase_id::start_suite, "its agent, to start the node suite", fault::AGENT_LOST, enter_start_suite, take_start_suite},
+    phase{phase_id::start_suite, "its agent, to start the node suite", fault::AGENT_LOST, enter_start_suite,
+          take_start_suite},
     phase{phase_id::run_tests, "the node suite", fault::SUITE_INCOMPLETE, enter_run_tests, take_run_tests},
-    phase{phase_id::judge, "the judgement of the node suite", fault::SUITE_INCOMPLETE, enter_judge, take_judge},
+    phase{phase_id::judge, "the judgement of the node suite", fault::SUITE_INCOMPLETE, enter_judge,
+          take_judge},
 };
 
 constexpr std::array pass{phase{phase_id::pass, "", fault::DEADLINE, enter_pass, nullptr}};
@@ -249,9 +293,15 @@ outcome take_recheck_inventory(machine& m, const node_event& event) {
   return recheck_done(m, *facts_of<devices::inventory_facts>(*done));
 }
 
-std::span<const phase> inspect_phases() { return inspect; }
-std::span<const phase> validate_phases() { return validate; }
-std::span<const phase> pass_phases() { return pass; }
+std::span<const phase> inspect_phases() {
+  return inspect;
+}
+std::span<const phase> validate_phases() {
+  return validate;
+}
+std::span<const phase> pass_phases() {
+  return pass;
+}
 
 std::span<const phase> configure_phases() {
   static const std::vector<phase> phases = [] {

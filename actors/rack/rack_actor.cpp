@@ -1,84 +1,19 @@
 #include "actors/rack/rack_actor.hpp"
 
-#include <caf/stateful_actor.hpp>
-#include <caf/typed_event_based_actor.hpp>
-#include <fmt/format.h>
-
-#include <deque>
-#include <map>
-#include <set>
 #include <utility>
 
-#include "actors/core/error_bridge.hpp"
 #include "actors/core/log.hpp"
-#include "actors/discovery/discovery_actor.hpp"
-#include "actors/node/device_calls.hpp"
-#include "actors/rack/rack_commands.hpp"
-#include "actors/rack/rack_members.hpp"
+#include "actors/core/mutant.hpp"
+#include "actors/rack/rack_shell_actor.hpp"
 
 namespace busbar::rack {
 namespace {
-
-using core::fault;
 
 constexpr auto commit_retry = std::chrono::seconds(1);
 constexpr auto cooling_interval = std::chrono::seconds(1);
 constexpr auto lease_interval = std::chrono::seconds(2);
 
-using rack_self = rack_actor::stateful_pointer<struct rack_shell>;
-using result_promise = caf::typed_response_promise<core::command_result_ptr>;
-
-struct rack_shell {
-  static inline const char* name = "rack";
-
-  rack_dependencies with;
-  rack_state logic;
-  std::deque<rack_event_ptr> inbox;
-  bool committing = false;
-  core::batch_ptr refused;
-  std::vector<effect> effects_after;
-  std::uint64_t timer = 1;
-  std::int64_t timer_at_ns = core::never_ns;
-  std::map<std::string, node::node_actor> nodes;
-  discovery::discovery_actor scanner;
-  std::shared_ptr<devices::cooling_source> cooling;
-  bool cooling_asked = false;
-  std::map<std::string, std::string> endpoints;  // name -> serialised, as last committed
-  std::map<std::string, std::vector<agent::Measurement>> measured;
-  std::string leased_run;
-  bool first_arming = false;
-  std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
-  std::uint64_t arming_generation = 0;
-
-  void take(rack_self self, rack_event event);
-  void pump(rack_self self);
-  void commit(rack_self self, core::batch_ptr batch);
-  void committed(rack_self self);
-  void run(rack_self self, const effect& wanted);
-  void run_effects(rack_self self, std::vector<effect> wanted);
-  void set_timer(rack_self self, std::int64_t at_ns);
-  void start_members(rack_self self);
-  void stop_members(rack_self self);
-  void bind_spec(rack_self self);
-  void start_rack_test(rack_self self, const run_rack_test& wanted);
-  void judge(rack_self self, const judge_rack_suite& wanted);
-  void arm(rack_self self, const std::string& joining);
-  void send_record(rack_self self);
-  void record_answered(rack_self self, const absl::Status& status);
-  void tell_armed(rack_self self, const std::string& tray, absl::Status status);
-  void hear_agent(rack_self self, const validation::agent_event& event);
-  void see(rack_self self, const discovery::sightings& seen);
-  void poll_cooling(rack_self self);
-  void tick(rack_self self, std::uint64_t generation);
-  void apply_manifest(rack_self self, const core::command& what, const std::string& operation, result_promise promise);
-  void end_at_once(rack_self self, const std::string& operation, const std::string& target, const std::string& message);
-  caf::result<core::command_result_ptr> submit(rack_self self, const core::command_ptr& what, const std::string& operation);
-  void resume(rack_self self, const journal::Operation& operation);
-  node::node_actor* member(const std::string& wanted) {
-    const auto found = nodes.find(wanted);
-    return found == nodes.end() ? nullptr : &found->second;
-  }
-};
+}  // namespace
 
 void rack_shell::take(rack_self self, rack_event event) {
   inbox.push_back(make_event(std::move(event)));
@@ -109,7 +44,8 @@ void rack_shell::commit(rack_self self, core::batch_ptr batch) {
   self->request(with.journal, core::commit_timeout, core::commit_atom_v, batch)
       .then([self](const core::commit_ptr&) { self->state.committed(self); },
             [self](const caf::error& why) {
-              core::log_warning("commit_refused", {{"object", self->state.logic.rack.name()}, {"why", caf::to_string(why)}});
+              core::log_warning("commit_refused",
+                                {{"object", self->state.logic.rack.name()}, {"why", caf::to_string(why)}});
               self->delayed_send(self, commit_retry, core::tick_atom_v, ++self->state.timer);
             });
 }
@@ -144,33 +80,42 @@ void rack_shell::run(rack_self self, const effect& wanted) {
   } else if (const auto* fabric = std::get_if<ask_nvlink>(&wanted)) {
     if (auto* to = member(fabric->member)) self->send(*to, node::make_event(node::read_nvlink_now{}));
   } else if (const auto* blind = std::get_if<announce_blind>(&wanted)) {
-    const auto length = blind->begins ? std::chrono::milliseconds(blind_window_max) : std::chrono::milliseconds(0);
+    const auto length =
+        blind->begins ? std::chrono::milliseconds(blind_window_max) : std::chrono::milliseconds(0);
     with.interlock->announce_blind_window(blind->member, length, [tray = blind->member](absl::Status status) {
-      if (!status.ok()) core::log_warning("blind_window_not_announced", {{"object", tray}, {"why", std::string(status.message())}});
+      if (!status.ok())
+        core::log_warning("blind_window_not_announced",
+                          {{"object", tray}, {"why", std::string(status.message())}});
     });
   } else if (const auto* latch = std::get_if<tell_latch>(&wanted)) {
-    if (auto* to = member(latch->member)) self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail}));
+    if (auto* to = member(latch->member))
+      self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail}));
   } else if (const auto* read = std::get_if<read_latches>(&wanted)) {
     const rack_actor me = self;
     with.interlock->read_latches(read->after, [me](absl::Status, std::vector<interlock::Latch> latches) {
-      caf::anon_send(me, make_event(latches_read{std::move(latches)}));  // a failed read gives none: asked again at the next heartbeat
+      caf::anon_send(me, make_event(latches_read{std::move(
+                             latches)}));  // a failed read gives none: asked again at the next heartbeat
     });
   } else if (const auto* test = std::get_if<run_rack_test>(&wanted)) {
     start_rack_test(self, *test);
   } else if (const auto* verdict = std::get_if<judge_rack_suite>(&wanted)) {
     judge(self, *verdict);
   } else if (const auto* row = std::get_if<core::component_update>(&wanted)) {
-    self->send(with.operations, core::component_update_ptr(std::make_shared<const core::component_update>(*row)));
-  } else if (const auto* end = std::get_if<core::operation_end>(&wanted)) {
+    self->send(with.operations,
+               core::component_update_ptr(std::make_shared<const core::component_update>(*row)));
+  } else if (const auto* end = std::get_if<core::operation_end>(&wanted);
+             end != nullptr && !BUSBAR_MUTANT(operation_end_forgotten)) {
     self->send(with.operations, core::operation_end_ptr(std::make_shared<const core::operation_end>(*end)));
   }
 }
 
-// ---- members ---------------------------------------------------------------------------------------------------------------------
+// ---- members
+// ---------------------------------------------------------------------------------------------------------------------
 
 void rack_shell::start_members(rack_self self) {
   const auto spec = std::make_shared<const journal::RackSpec>(logic.rack.spec());
-  node::node_dependencies to_node{with.journal, self, with.drivers, with.secrets, with.agents, with.judge, with.clock, with.run_blocking, with.site_dir};
+  node::node_dependencies to_node{with.journal, self,       with.drivers,      with.secrets, with.agents,
+                                  with.judge,   with.clock, with.run_blocking, with.site_dir};
   for (const auto& [member_name, stored] : logic.run.members) {
     node::node_state initial;
     initial.node = *stored;
@@ -195,7 +140,8 @@ void rack_shell::bind_spec(rack_self self) {
   if (login.ok()) {
     cooling = with.drivers->make_cooling_source(spec.address(), *std::move(login));
   } else {
-    core::log_error("cdu_login_missing", {{"object", logic.rack.name()}, {"why", std::string(login.status().message())}});
+    core::log_error("cdu_login_missing",
+                    {{"object", logic.rack.name()}, {"why", std::string(login.status().message())}});
   }
   with.open_agent_gate(logic.rack.spec().manifest().agent_endpoint());
   self->send(scanner, discovery::spec_ptr(std::make_shared<const journal::RackSpec>(logic.rack.spec())));
@@ -204,11 +150,13 @@ void rack_shell::bind_spec(rack_self self) {
 void rack_shell::see(rack_self self, const discovery::sightings& seen) {
   const std::string& rack_name = logic.rack.name();
   for (const discovery::sighting& row : seen.members) {
-    if (auto* to = member(rack_name + "/" + row.slot)) self->send(*to, node::make_event(node::endpoint_seen{row.address, row.source}));
+    if (auto* to = member(rack_name + "/" + row.slot))
+      self->send(*to, node::make_event(node::endpoint_seen{row.address, row.source}));
   }
   for (const discovery::conflict& row : seen.conflicts) {
     if (auto* to = member(rack_name + "/" + row.slot)) {
-      self->send(*to, node::make_event(node::endpoint_conflict{row.fault, row.message, row.expected, row.seen}));
+      self->send(*to,
+                 node::make_event(node::endpoint_conflict{row.fault, row.message, row.expected, row.seen}));
     }
   }
   auto batch = std::make_shared<core::journal_batch>();
@@ -227,99 +175,14 @@ void rack_shell::see(rack_self self, const discovery::sightings& seen) {
             [](const caf::error&) {});  // the next scan tries again
 }
 
-// ---- interlock ----------------------------------------------------------------------------------------------------------------------
-
-// One record at a time: what asks while one is under way rides in the next. Shelves have no detectors and are not armed.
-void rack_shell::arm(rack_self self, const std::string& joining) {
-  const auto found = logic.run.members.find(joining);
-  if (found != logic.run.members.end() && found->second->spec().kind() == journal::POWER_SHELF) {
-    return tell_armed(self, joining, absl::OkStatus());
-  }
-  arming_next.insert(joining);
-  send_record(self);
-}
-
-void rack_shell::send_record(rack_self self) {
-  if (!arming_now.empty() || arming_next.empty()) return;
-  arming_now = std::exchange(arming_next, {});
-  const rack_actor me = self;
-  const auto answer = [me](absl::Status status) {
-    caf::anon_send(me, core::arm_atom_v, arming_answer_ptr(std::make_shared<const absl::Status>(std::move(status))));
-  };
-  const auto view = with.interlock->last();
-  if (view->life != interlock_life::alive) {
-    return answer(absl::UnavailableError(fmt::format("the interlock is {}", name_of(view->life))));
-  }
-  arming_generation = std::max(arming_generation, view->status->generation()) + 1;
-  const auto password_of = [this](const journal::Node& tray) {
-    const auto password = with.secrets->get(node::interlock_secret(tray));
-    return password.ok() ? *password : std::string();
-  };
-  with.interlock->arm(arming_record(logic.rack, logic.run.members, arming_now, arming_generation, password_of), answer);
-}
-
-void rack_shell::record_answered(rack_self self, const absl::Status& status) {
-  for (const std::string& tray : std::exchange(arming_now, {})) tell_armed(self, tray, status);
-  send_record(self);
-}
-
-void rack_shell::tell_armed(rack_self self, const std::string& tray, absl::Status status) {
-  if (auto* to = member(tray)) self->send(*to, node::make_event(node::armed{std::move(status)}));
-}
-
-// ---- agents, suites ---------------------------------------------------------------------------------------------------------------
-
-void rack_shell::hear_agent(rack_self self, const validation::agent_event& event) {
-  using kind = validation::agent_event::kind;
-  const std::string& run_id = logic.rack.suite().run_id();
-  const bool ours_measured = event.what == kind::measurement && event.measurement.run_id() == run_id;
-  const bool ours_done = event.what == kind::test_done && event.test_done.run_id() == run_id;
-  if (ours_measured) {
-    measured[event.member].push_back(event.measurement);
-    return;
-  }
-  if (ours_done || event.what == kind::lost) take(self, agent_said{event});
-  if (ours_done) return;
-  if (auto* to = member(event.member)) self->send(*to, node::make_event(node::agent_news{event}));
-}
-
-void rack_shell::start_rack_test(rack_self self, const run_rack_test& wanted) {
-  const journal::Suite& suite = logic.rack.spec().suites().at("rack");
-  if (wanted.rank == 0 && wanted.test.name() == suite.tests(0).name()) measured.clear();
-  agent::Run request = node::make_run(wanted.run_id, wanted.test);
-  request.set_rank(wanted.rank);
-  request.set_size(wanted.size);
-  for (const std::string& peer : logic.rack.suite().members()) request.add_peers(peer);
-  if (leased_run.empty()) self->delayed_send(self, lease_interval, core::tick_atom_v, std::uint64_t{0});
-  leased_run = wanted.run_id;
-  if (with.agents->run(wanted.member, request)) return;
-  validation::agent_event lost;
-  lost.member = wanted.member;
-  lost.reason = "no agent of this member is connected";
-  self->send(self, make_event(agent_said{lost}));
-}
-
-void rack_shell::judge(rack_self self, const judge_rack_suite& wanted) {
-  leased_run.clear();
-  // Always the SKU's limits, whatever an agent says of itself: a tray cannot choose what it is judged by.
-  std::map<std::string, std::string> limits;
-  for (const std::string& tray : wanted.members) limits[tray] = logic.rack.spec().sku().name();
-  node::judged_suite verdict = with.judge(logic.rack.spec().suites().at("rack"), wanted.run_id, wanted.members,
-                                          logic.rack.spec().sku().compute_tray().gpus().count(), limits, measured);
-  auto batch = std::make_shared<core::journal_batch>();
-  batch->evidence.push_back(std::make_shared<const std::string>(verdict.evidence));
-  verdict.result.set_evidence(core::evidence_name(verdict.evidence));
-  self->request(with.journal, core::commit_timeout, core::commit_atom_v, core::batch_ptr(batch))
-      .then([self, judged = verdict.result](const core::commit_ptr&) { self->state.take(self, suite_judged{judged}); },
-            [self, wanted](const caf::error&) { self->state.judge(self, wanted); });
-}
-
-// ---- timers ---------------------------------------------------------------------------------------------------------------------------
+// ---- timers
+// ---------------------------------------------------------------------------------------------------------------------------
 
 void rack_shell::poll_cooling(rack_self self) {
   self->delayed_send(self, cooling_interval, core::poll_atom_v);
   const auto view = with.interlock->last();
-  const bool unarmed = view->life == interlock_life::alive && !view->status->armed_rack() && view->status->generation() == 0;
+  const bool unarmed =
+      view->life == interlock_life::alive && !view->status->armed_rack() && view->status->generation() == 0;
   if (unarmed && !first_arming && logic.rack.has_spec()) {
     first_arming = true;
     arm(self, "");
@@ -344,107 +207,58 @@ void rack_shell::tick(rack_self self, std::uint64_t generation) {
   take(self, wake{});
 }
 
-// ---- commands ---------------------------------------------------------------------------------------------------------------------------
+namespace {
 
-void rack_shell::end_at_once(rack_self self, const std::string& operation, const std::string& target, const std::string& message) {
-  run(self, core::component_update{operation, target, "SUCCEEDED", {}, {}, message});
-  run(self, core::operation_end{operation, "SUCCEEDED", {}, message});
-}
-
-void rack_shell::apply_manifest(rack_self self, const core::command& what, const std::string& operation, result_promise promise) {
-  const applied_spec applied = apply_spec(*what.spec, logic.rack.has_spec() ? &logic.rack : nullptr, logic.run.members, with.new_uuid);
-  auto batch = std::make_shared<core::journal_batch>();
-  batch->put(applied.rack);
-  for (const auto& one : applied.members) batch->put(one);
-  for (const std::string& gone : applied.removed) batch->erase(core::object_kind::node, gone);
-  batch->events.push_back(spec_event(*what.spec, operation, what.principal));
-  committing = true;  // nothing is stepped until the members are those of the new spec
-  self->request(with.journal, core::commit_timeout, core::commit_atom_v, core::batch_ptr(batch))
-      .then(
-          [self, applied, promise, operation, target = what.target](const core::commit_ptr&) mutable {
-            rack_shell& shell = self->state;
-            shell.committing = false;
-            shell.stop_members(self);
-            shell.logic.rack = *applied.rack;
-            shell.logic.run.members.clear();
-            for (const auto& one : applied.members) shell.logic.run.members[one->name()] = one;
-            shell.start_members(self);
-            promise.deliver(accepted(operation));
-            shell.end_at_once(self, operation, target, "spec stored");
-            shell.take(self, wake{});
-          },
-          [self, promise](const caf::error& why) mutable {
-            self->state.committing = false;
-            promise.deliver(why);
-            self->state.pump(self);
-          });
-}
-
-caf::result<core::command_result_ptr> rack_shell::submit(rack_self self, const core::command_ptr& what, const std::string& operation) {
-  const auto refusal = refuse_command(*what, logic, committing);
-  if (!refusal.ok()) return core::to_caf(refusal);
-  if (what->validate_only) return validated(*what, logic.rack);
-  if (what->verb == "manifest_apply") {
-    auto promise = self->make_response_promise<core::command_result_ptr>();
-    apply_manifest(self, *what, operation, promise);
-    return promise;
-  }
-  if (what->verb == "rack_bringup") take(self, begin_bringup{operation});
-  if (what->verb == "rack_shutdown") take(self, begin_shutdown{operation});
-  if (what->verb == "node_retry") {
-    self->send(*member(what->target), node::make_event(node::retry{step_argument(*what), operation}));
-    take(self, watch_member{operation, what->target});
-  }
-  if (what->verb == "node_trust") {
-    self->send(*member(what->target), node::make_event(node::trust_pin{what->arguments.at("pin"), what->reason}));
-    end_at_once(self, operation, what->target, "pin trusted; the member goes on by itself");
-  }
-  if (what->verb == "bmc_unlock") {
-    self->send(*member(what->target), node::make_event(node::unlock_logins{what->reason}));
-    end_at_once(self, operation, what->target, "logins allowed again");
-  }
-  return accepted(operation);
-}
-
-void rack_shell::resume(rack_self self, const journal::Operation& operation) {
-  if (operation.verb() == "rack_bringup") return take(self, begin_bringup{operation.id()});
-  if (operation.verb() == "rack_shutdown") return take(self, begin_shutdown{operation.id()});
-  if (operation.verb() == "node_retry" && member(operation.target()) != nullptr) {
-    const auto& stored = logic.run.members.at(operation.target());
-    if (stored->operation_id() != operation.id()) {
-      self->send(*member(operation.target()), node::make_event(node::retry{journal::NODE_STEP_UNSPECIFIED, operation.id()}));
-    }
-    return take(self, watch_member{operation.id(), operation.target()});
-  }
-  run(self, core::operation_end{operation.id(), "FAILED", {}, "the daemon ended before this was begun; ask again"});
-}
-
-rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencies) {
+// What is stored becomes the state; members begin where they stood.
+void restore(rack_self self) {
   rack_shell& shell = self->state;
-  shell.with = std::move(dependencies);
-  shell.scanner = discovery::spawn_discovery(self->system(), {self, shell.with.run_blocking, shell.with.read_file, shell.with.site_dir});
   const auto stored = shell.with.hub->read();
   shell.logic.rack.set_name(shell.with.instance);
   if (const auto rack = stored->rack(shell.with.instance)) {
     shell.logic.rack = *rack;
     for (const auto& [name, entry] : *stored->nodes) shell.logic.run.members[name] = entry.object;
-    for (const auto& [name, entry] : *stored->endpoints) shell.endpoints[name] = entry.object->SerializeAsString();
+    if (BUSBAR_MUTANT(latch_cleared_by_restart)) {
+      for (auto& [name, member] : shell.logic.run.members) {
+        auto forgetful = std::make_shared<journal::Node>(*member);
+        forgetful->clear_leak_latched();
+        member = std::move(forgetful);
+      }
+    }
+    for (const auto& [name, entry] : *stored->endpoints)
+      shell.endpoints[name] = entry.object->SerializeAsString();
     shell.start_members(self);
   }
+}
+
+rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencies) {
+  rack_shell& shell = self->state;
+  shell.with = std::move(dependencies);
+  shell.scanner = discovery::spawn_discovery(
+      self->system(), {self, shell.with.run_blocking, shell.with.read_file, shell.with.site_dir});
+  restore(self);
   // A member that dies is a bug: the rack ends with it and is started again from what is stored.
   self->set_down_handler([self](const caf::down_msg& down) {
     if (!down.reason || down.reason == caf::exit_reason::user_shutdown) return;
-    core::log_error("member_died", {{"object", self->state.logic.rack.name()}, {"why", caf::to_string(down.reason)}});
+    core::log_error("member_died",
+                    {{"object", self->state.logic.rack.name()}, {"why", caf::to_string(down.reason)}});
     self->quit(down.reason);
   });
   const rack_actor me = self;
-  shell.with.interlock->observe([me](std::shared_ptr<const interlock_view> view) { caf::anon_send(me, make_event(interlock_heard{std::move(view)})); });
+  shell.with.interlock->observe([me](std::shared_ptr<const interlock_view> view) {
+    caf::anon_send(me, make_event(interlock_heard{std::move(view)}));
+  });
   self->send(self, core::poll_atom_v);
   self->send(self, make_event(wake{}));
   return {
-      [self](core::submit_atom, const core::command_ptr& what, const std::string& operation) { return self->state.submit(self, what, operation); },
-      [self](core::resume_atom, const core::operation_ptr& operation) { self->state.resume(self, *operation); },
-      [self](core::cancel_atom, const std::string& operation) { self->state.take(self, cancel_operation{operation}); },
+      [self](core::submit_atom, const core::command_ptr& what, const std::string& operation) {
+        return self->state.submit(self, what, operation);
+      },
+      [self](core::resume_atom, const core::operation_ptr& operation) {
+        self->state.resume(self, *operation);
+      },
+      [self](core::cancel_atom, const std::string& operation) {
+        self->state.take(self, cancel_operation{operation});
+      },
       [self](const rack_event_ptr& event) {
         if (std::holds_alternative<cooling_read>(*event)) self->state.cooling_asked = false;
         self->state.take(self, *event);

@@ -1,5 +1,6 @@
-// RACK: the thin shell of rack_logic; parent of the members' actors and of DISCOVERY; owner of every command on its targets.
-// Commits, then acts. On a refused commit: keeps the batch and tries again. Ends its members before itself.
+// RACK: the thin shell of rack_logic; parent of the members' actors and of DISCOVERY; owner of every command
+// on its targets. Commits, then acts. On a refused commit: keeps the batch and tries again. Ends its members
+// before itself.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -18,7 +19,7 @@ namespace busbar::rack {
 struct rack_dependencies {
   core::journal_actor journal;
   core::operations_actor operations;
-  std::shared_ptr<const core::snapshot_hub> hub;       // read once, at the start, for what is stored
+  std::shared_ptr<const core::snapshot_hub> hub;  // read once, at the start, for what is stored
   std::shared_ptr<devices::driver_factory> drivers;
   std::shared_ptr<node::secret_source> secrets;
   std::shared_ptr<validation::agent_port> agents;
@@ -28,8 +29,9 @@ struct rack_dependencies {
   std::function<void(std::function<void()>)> run_blocking;
   std::function<std::string(const std::string&)> read_file;
   std::function<std::string()> new_uuid;
-  std::function<void(const std::string& endpoint)> open_agent_gate;  // at once, or in the background; again is no error
-  std::string instance;                                // "r01"
+  std::function<void(const std::string& endpoint)>
+      open_agent_gate;   // at once, or in the background; again is no error
+  std::string instance;  // "r01"
   std::string site_dir;
 };
 

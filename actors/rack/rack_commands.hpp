@@ -21,6 +21,7 @@ std::shared_ptr<const core::command_result> accepted(const std::string& operatio
 // The step of `node retry --from`, unspecified when none or not a step.
 journal::NodeStep step_argument(const core::command& what);
 
-journal::Event spec_event(const journal::RackSpec& spec, const std::string& operation_id, const journal::Principal& principal);
+journal::Event spec_event(const journal::RackSpec& spec, const std::string& operation_id,
+                          const journal::Principal& principal);
 
 }  // namespace busbar::rack

@@ -1,5 +1,5 @@
-// The workings of rack_logic, shared by its three files: rack_logic.cpp (steps and operations), rack_permits.cpp (who may turn
-// on, restart or go blind), rack_suite.cpp (fabric proof and rack suite).
+// The workings of rack_logic, shared by its three files: rack_logic.cpp (steps and operations),
+// rack_permits.cpp (who may turn on, restart or go blind), rack_suite.cpp (fabric proof and rack suite).
 #pragma once
 
 #include <string>
@@ -59,7 +59,10 @@ class engine {
   void end_test();
   const journal::Suite* suite() const;
 
-  journal::Rack& change() { out_.durable = true; return state_.rack; }
+  journal::Rack& change() {
+    out_.durable = true;
+    return state_.rack;
+  }
   const journal::Rack& rack() const { return state_.rack; }
   rack_run& run() { return state_.run; }
   const rack_run& run() const { return state_.run; }

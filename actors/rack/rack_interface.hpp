@@ -40,9 +40,10 @@ using rack_actor = core::owner_actor::extend<
     // Ordered stop: members end, then the rack.
     caf::reacts_to<core::stop_atom>,
     // INTERNAL: the one timer, with its generation; the CDU poll.
-    caf::reacts_to<core::tick_atom, std::uint64_t>,
-    caf::reacts_to<core::poll_atom>>;
+    caf::reacts_to<core::tick_atom, std::uint64_t>, caf::reacts_to<core::poll_atom>>;
 
-inline rack_event_ptr make_event(rack_event event) { return std::make_shared<const rack_event>(std::move(event)); }
+inline rack_event_ptr make_event(rack_event event) {
+  return std::make_shared<const rack_event>(std::move(event));
+}
 
 }  // namespace busbar::rack

@@ -14,7 +14,8 @@ using core::fault;
 
 namespace {
 
-// The arrow out of each step: its deadline (a key of the baseline, default in seconds) and the fault that a late one is named by.
+// The arrow out of each step: its deadline (a key of the baseline, default in seconds) and the fault that a
+// late one is named by.
 struct arrow {
   journal::RackStep from;
   std::string_view deadline_key;
@@ -35,32 +36,32 @@ constexpr std::array arrows{
 
 constexpr bool has_no_gap() {
   for (std::size_t i = 0; i < arrows.size(); ++i) {
-    if (arrows[i].from != static_cast<journal::RackStep>(journal::PLANNED + static_cast<int>(i))) return false;
+    if (arrows[i].from != static_cast<journal::RackStep>(journal::PLANNED + static_cast<int>(i)))
+      return false;
   }
   return arrows.size() == static_cast<std::size_t>(journal::RACK_PRODUCTION - journal::PLANNED);
 }
 static_assert(has_no_gap(), "every rack step has one arrow out, with a deadline");
 
-// Nothing of it draws power: read back off, or never turned on by us and never read on.
-bool is_off(const journal::Node& node) {
-  return node.step() < journal::STAGED && node.power().observed() != journal::POWER_ON && node.power().wanted() != journal::POWER_ON;
-}
-
 const arrow* arrow_from(journal::RackStep step) {
-  const auto found = std::find_if(arrows.begin(), arrows.end(), [step](const arrow& row) { return row.from == step; });
+  const auto found =
+      std::find_if(arrows.begin(), arrows.end(), [step](const arrow& row) { return row.from == step; });
   return found == arrows.end() ? nullptr : &*found;
 }
 
-// The configuration phases run between powered and nvlink_ready: their deadlines are the members' own and add to the fabric's.
+// The configuration phases run between powered and nvlink_ready: their deadlines are the members' own and add
+// to the fabric's.
 std::int64_t limit_ns(const journal::RackSpec& spec, const arrow& row) {
   constexpr std::int64_t ns_per_s = 1'000'000'000;
   const auto find = [&spec](std::string_view key, std::int64_t otherwise_s) {
     const auto found = spec.baseline().deadlines().find(std::string(key));
-    return found == spec.baseline().deadlines().end() ? otherwise_s * ns_per_s
-                                                      : found->second.seconds() * ns_per_s + found->second.nanos();
+    return found == spec.baseline().deadlines().end()
+               ? otherwise_s * ns_per_s
+               : found->second.seconds() * ns_per_s + found->second.nanos();
   };
   if (row.from == journal::POWERED) {
-    return find("nvlink_ready", 600) + find("inspected", 600) + find("firmware", 10800) + find("configured", 1800);
+    return find("nvlink_ready", 600) + find("inspected", 600) + find("firmware", 10800) +
+           find("configured", 1800);
   }
   if (row.from == journal::NVLINK_READY) return find("node_validated", 0) + find("validated", 1800);
   return find(row.deadline_key, row.default_s);
@@ -81,7 +82,8 @@ journal::Event& engine::tell(std::string_view type, std::string message, std::st
 }
 
 bool engine::is_bringing_up() const {
-  return !rack().operation_id().empty() && !rack().shutting_down() && rack().goal() == journal::RACK_PRODUCTION;
+  return !rack().operation_id().empty() && !rack().shutting_down() &&
+         rack().goal() == journal::RACK_PRODUCTION;
 }
 
 void engine::set_condition(std::string_view type, bool good, std::string_view message) {
@@ -107,19 +109,22 @@ void engine::watch_conditions() {
   // While flow soaks or the first reading is out, the state is unknown: shown as not proven, never as good.
   const auto flow = flow_not_proven(run().cooling, limits, now_);
   if (!flow.has_value()) set_condition("FLOW_PROVEN", true, "flow and pressure in band");
-  if (flow.has_value() && (run().cooling.in_band_since_ns == core::never_ns)) set_condition("FLOW_PROVEN", false, flow->why);
+  if (flow.has_value() && (run().cooling.in_band_since_ns == core::never_ns))
+    set_condition("FLOW_PROVEN", false, flow->why);
   const auto wet = rack_detectors_not_dry(run().cooling, now_);
   set_condition("RACK_DETECTORS_DRY", !wet.has_value(), wet.has_value() ? wet->why : "rope and pan are dry");
   if (run().interlock != nullptr) {
     const gate_verdict armed = judge_rack(*run().interlock);
     const std::string word = armed.allowed ? "true" : "false";
     const auto known = rack().facts().find("interlock_armed");
-    if (known == rack().facts().end() || known->second != word) (*change().mutable_facts())["interlock_armed"] = word;
+    if (known == rack().facts().end() || known->second != word)
+      (*change().mutable_facts())["interlock_armed"] = word;
     set_condition("INTERLOCK_ARMED", armed.allowed, armed.allowed ? "armed for the rack" : armed.reason);
   }
 }
 
-// The interlock's latch file is numbered; what is above the last imported number is read and written into the journal.
+// The interlock's latch file is numbered; what is above the last imported number is read and written into the
+// journal.
 void engine::watch_latches() {
   if (run().interlock == nullptr || run().interlock->status == nullptr || run().reading_latches) return;
   const auto known = rack().facts().find("latches_imported");
@@ -133,10 +138,13 @@ void engine::import_latches(const std::vector<interlock::Latch>& latches) {
   run().reading_latches = false;
   for (const interlock::Latch& latch : latches) {
     const bool leak = latch.kind() == interlock::Latch::LEAK_SEEN;
-    const std::string text = leak ? fmt::format("interlock record {}: {} saw a leak: {}", latch.number(), latch.detector(), latch.detail())
-                                  : fmt::format("interlock record {}: reset by {}: {}", latch.number(), latch.principal(), latch.detail());
+    const std::string text = leak ? fmt::format("interlock record {}: {} saw a leak: {}", latch.number(),
+                                                latch.detector(), latch.detail())
+                                  : fmt::format("interlock record {}: reset by {}: {}", latch.number(),
+                                                latch.principal(), latch.detail());
     (*change().mutable_facts())["latches_imported"] = std::to_string(latch.number());
-    tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text), leak ? "error" : "warning");
+    tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text),
+         leak ? "error" : "warning");
     act(tell_latch{latch.device(), leak, text});
   }
 }
@@ -146,13 +154,15 @@ void engine::enter_step(journal::RackStep step) {
   const std::string from = step_word(changed.step());
   changed.set_step(step);
   changed.set_step_entered_wall_ns(now_.wall_ns);
-  changed.set_state(step == journal::RACK_PRODUCTION ? ceiling_of(changed.spec(), run().members) : step_word(step));
+  changed.set_state(step == journal::RACK_PRODUCTION ? ceiling_of(changed.spec(), run().members)
+                                                     : step_word(step));
   changed.set_waits_for("");
   journal::Event& event = tell("step_entered", fmt::format("{} -> {}", from, step_word(step)));
   (*event.mutable_details())["from"] = from;
   (*event.mutable_details())["to"] = step_word(step);
   run().deadline_ns = core::never_ns;
-  if (step == journal::NODE_VALIDATED) (*changed.mutable_gates())["node"] = is_gate("node") ? "passed" : "NOT_REQUIRED";
+  if (step == journal::NODE_VALIDATED)
+    (*changed.mutable_gates())["node"] = is_gate("node") ? "passed" : "NOT_REQUIRED";
 }
 
 bool engine::is_gate(std::string_view gate) const {
@@ -181,9 +191,11 @@ void engine::fail(fault code, const std::string& message) {
 void engine::check_deadline() {
   const arrow* const row = arrow_from(rack().step());
   if (row == nullptr || !is_bringing_up() || rack().has_failure()) return;
-  if (run().deadline_ns == core::never_ns) run().deadline_ns = now_.monotonic_ns + limit_ns(rack().spec(), *row);
+  if (run().deadline_ns == core::never_ns)
+    run().deadline_ns = now_.monotonic_ns + limit_ns(rack().spec(), *row);
   if (now_.monotonic_ns < run().deadline_ns) return;
-  fail(row->late, fmt::format("{} not left in its time; it waits for {}", step_word(rack().step()), rack().waits_for()));
+  fail(row->late,
+       fmt::format("{} not left in its time; it waits for {}", step_word(rack().step()), rack().waits_for()));
 }
 
 // What the arrow out of the present step still waits for; empty: it may be taken.
@@ -225,13 +237,17 @@ void engine::advance() {
   if (rack().ceiling() != ceiling) change().set_ceiling(ceiling);
   if (!is_bringing_up() || rack().has_failure()) return;
   if (ceiling == "cordoned") {
-    const auto bad = std::find_if(run().members.begin(), run().members.end(), [](const auto& row) { return is_failed(*row.second); });
-    const fault first = bad == run().members.end() ? fault::DEADLINE : core::fault_named(bad->second->failure().fault()).value_or(fault::DEADLINE);
+    const auto bad = std::find_if(run().members.begin(), run().members.end(),
+                                  [](const auto& row) { return is_failed(*row.second); });
+    const fault first = bad == run().members.end()
+                            ? fault::DEADLINE
+                            : core::fault_named(bad->second->failure().fault()).value_or(fault::DEADLINE);
     fail(first, "too few members are left for the SKU's minimum; see the failed rows");
     return;
   }
   const auto shelves = of_kind(run().members, journal::POWER_SHELF);
-  const bool shelf_failed = std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
+  const bool shelf_failed =
+      std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
   if (rack().step() == journal::PLANNED && shelf_failed) {
     fail(fault::DEADLINE, "a power shelf failed before standby; see its row");
     return;
@@ -249,8 +265,9 @@ journal::NodeStep engine::wanted_goal(const journal::Node& member) const {
     };
     const bool compute_off = all_off(journal::COMPUTE_TRAY);
     const bool switches_off = compute_off && all_off(journal::SWITCH_TRAY);
-    const bool may = member.spec().kind() == journal::COMPUTE_TRAY || (member.spec().kind() == journal::SWITCH_TRAY && compute_off) ||
-                     switches_off || BUSBAR_MUTANT(shelves_cut_first);
+    const bool may = member.spec().kind() == journal::COMPUTE_TRAY ||
+                     (member.spec().kind() == journal::SWITCH_TRAY && compute_off) || switches_off ||
+                     BUSBAR_MUTANT(shelves_cut_first);
     return may ? journal::CREDENTIALED : std::max(member.step(), journal::STAGED);
   }
   if (rack().goal() != journal::RACK_PRODUCTION) return std::max(member.step(), journal::DECLARED);
@@ -264,140 +281,12 @@ void engine::tell_goals() {
     const auto own = run().member_operations.find(name);
     view.operation_id = own == run().member_operations.end() ? rack().operation_id() : own->second;
     const auto before = run().told.find(name);
-    if (before != run().told.end() && before->second.goal == view.goal && before->second.operation_id == view.operation_id) continue;
+    if (before != run().told.end() && before->second.goal == view.goal &&
+        before->second.operation_id == view.operation_id)
+      continue;
     run().told[name] = view;
     act(tell_member{name, view});
   }
-}
-
-// One row a member: what it has reached, and how it ended.
-void engine::report_rows() {
-  const std::string& operation = rack().operation_id();
-  if (operation.empty()) return;
-  for (const auto& [name, member] : run().members) {
-    core::component_update row{operation, name, "RUNNING", {}, {}, {}};
-    row.step = journal::NodeStep_Name(member->step());
-    std::transform(row.step.begin(), row.step.end(), row.step.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool arrived = rack().shutting_down() ? is_off(*member) : member->step() >= journal::PRODUCTION;
-    if (is_failed(*member)) {
-      row.state = "FAILED";
-      row.fault = member->failure().fault();
-      row.message = member->failure().message();
-    } else if (arrived) {
-      row.state = "SUCCEEDED";
-    }
-    const std::string key = row.state + row.step + row.fault;
-    if (run().reported[name] == key) continue;
-    run().reported[name] = key;
-    act(row);
-  }
-}
-
-void engine::finish_bringup() {
-  if (!is_bringing_up() || rack().step() != journal::RACK_PRODUCTION) return;
-  bool any_failed = false;
-  for (const auto& [name, member] : run().members) {
-    if (is_failed(*member)) {
-      any_failed = true;
-    } else if (member->step() < journal::PRODUCTION && wanted_goal(*member) >= journal::PRODUCTION) {
-      return;
-    } else if (member->step() < wanted_goal(*member)) {
-      return;
-    } else if (member->step() < journal::PRODUCTION) {
-      any_failed = true;  // outside the run that was judged
-    }
-  }
-  journal::Rack& changed = change();
-  changed.set_state(any_failed ? std::string("degraded") : ceiling_of(changed.spec(), run().members));
-  act(core::operation_end{changed.operation_id(), any_failed ? "FAILED" : "SUCCEEDED", any_failed ? "SUITE_INCOMPLETE" : "",
-                          fmt::format("rack is {}", changed.state())});
-  tell("bringup_ended", fmt::format("rack is {}", changed.state()), any_failed ? "error" : "info");
-  changed.clear_operation_id();
-  run().reported.clear();
-}
-
-void engine::finish_member_operations() {
-  for (auto it = run().member_operations.begin(); it != run().member_operations.end();) {
-    const auto found = run().members.find(it->first);
-    const journal::Node* const member = found == run().members.end() ? nullptr : found->second.get();
-    const bool failed = member != nullptr && is_failed(*member);
-    const bool arrived = member != nullptr && !failed && member->operation_id() == it->second && member->step() >= member->goal();
-    if (!failed && !arrived) {
-      ++it;
-      continue;
-    }
-    const std::string why = failed ? member->failure().fault() : "";
-    act(core::component_update{it->second, it->first, failed ? "FAILED" : "SUCCEEDED", {}, why, failed ? member->failure().message() : ""});
-    act(core::operation_end{it->second, failed ? "FAILED" : "SUCCEEDED", why, failed ? member->failure().message() : "the member reached its goal"});
-    it = run().member_operations.erase(it);
-  }
-}
-
-void engine::begin_bringup_now(const begin_bringup& command) {
-  journal::Rack& changed = change();
-  changed.set_operation_id(command.operation_id);
-  changed.set_goal(journal::RACK_PRODUCTION);
-  changed.set_shutting_down(false);
-  changed.clear_failure();
-  if (changed.step() == journal::RACK_STEP_UNSPECIFIED) changed.set_step(journal::PLANNED);
-  const auto& ran = changed.suite().members();
-  const auto outside = [&ran](const auto& tray) {
-    return !is_failed(*tray) && std::find(ran.begin(), ran.end(), tray->name()) == ran.end();
-  };
-  const auto trays = of_kind(run().members, journal::COMPUTE_TRAY);
-  if (changed.step() >= journal::RACK_VALIDATED && std::any_of(trays.begin(), trays.end(), outside)) {
-    changed.mutable_suite()->Clear();
-    changed.set_step(journal::NVLINK_READY);  // a member was mended: the run is declared again, with it
-  }
-  changed.set_state(step_word(changed.step()));
-  run().reported.clear();
-  run().deadline_ns = core::never_ns;
-  tell("bringup_started", "towards production");
-}
-
-void engine::cancel(const std::string& operation_id) {
-  for (auto it = run().member_operations.begin(); it != run().member_operations.end(); ++it) {
-    if (it->second != operation_id) continue;
-    act(core::operation_end{operation_id, "CANCELLED", {}, "cancelled"});
-    run().member_operations.erase(it);
-    return;
-  }
-  if (rack().operation_id() != operation_id) return;
-  journal::Rack& changed = change();
-  changed.set_goal(changed.step());
-  changed.set_shutting_down(false);
-  changed.set_waits_for("an operator: cancelled, bring up again to go on");
-  tell("cancelled", "members end the step they are in and stay there", "warning");
-  act(core::operation_end{operation_id, "CANCELLED", {}, "cancelled; every member stays at the step it is in"});
-  changed.clear_operation_id();
-}
-
-void engine::drive_shutdown() {
-  if (!rack().shutting_down()) return;
-  bool failed = false;
-  for (const auto& [name, member] : run().members) {
-    const bool off = is_off(*member);
-    const bool stuck = is_failed(*member) && member->failure().step() == member->step();
-    failed = failed || stuck;
-    if (!off && !stuck) return;
-    if (stuck && member->spec().kind() != journal::POWER_SHELF) break;  // a host that is not read off keeps its supply
-  }
-  if (failed) {
-    change().set_shutting_down(false);
-    fail(fault::POWER_OFF_NOT_CONFIRMED, "a member is not read back off; see the failed rows");
-    return;
-  }
-  journal::Rack& changed = change();
-  changed.set_shutting_down(false);
-  changed.set_goal(journal::PLANNED);
-  changed.set_step(journal::PLANNED);
-  changed.set_state("planned");
-  changed.mutable_suite()->Clear();
-  tell("shutdown_ended", "every member is read back off");
-  if (!changed.operation_id().empty()) act(core::operation_end{changed.operation_id(), "SUCCEEDED", {}, "every member is read back off"});
-  changed.clear_operation_id();
-  run().reported.clear();
-  run().deadline_ns = core::never_ns;
 }
 
 void engine::take_command(const rack_event& event) {

@@ -1,5 +1,5 @@
-// One rack, from planned to production: the decisions, without I/O, threads or a clock. Same shape as node_logic: commit, then
-// effects, results come back as events.
+// One rack, from planned to production: the decisions, without I/O, threads or a clock. Same shape as
+// node_logic: commit, then effects, results come back as events.
 #pragma once
 
 #include <cstdint>
@@ -18,43 +18,100 @@
 
 namespace busbar::rack {
 
-// ---- effects -------------------------------------------------------------------------------------------------------------------
+// ---- effects
+// -------------------------------------------------------------------------------------------------------------------
 
-struct tell_member { std::string member; node::rack_view view; };
-struct answer_permit { std::string member; node::permit_answer answer; };
-struct ask_nvlink { std::string member; };
-struct tell_latch { std::string member; bool latched = false; std::string detail; };
-struct read_latches { std::uint64_t after = 0; };
-struct announce_blind { std::string member; bool begins = true; };
-struct run_rack_test { std::string member; std::string run_id; journal::SuiteTest test; std::uint32_t rank = 0, size = 0; };
-struct judge_rack_suite { std::string run_id; std::vector<std::string> members; };
-using effect = std::variant<tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches, run_rack_test, judge_rack_suite,
-                            core::component_update, core::operation_end>;
+struct tell_member {
+  std::string member;
+  node::rack_view view;
+};
+struct answer_permit {
+  std::string member;
+  node::permit_answer answer;
+};
+struct ask_nvlink {
+  std::string member;
+};
+struct tell_latch {
+  std::string member;
+  bool latched = false;
+  std::string detail;
+};
+struct read_latches {
+  std::uint64_t after = 0;
+};
+struct announce_blind {
+  std::string member;
+  bool begins = true;
+};
+struct run_rack_test {
+  std::string member;
+  std::string run_id;
+  journal::SuiteTest test;
+  std::uint32_t rank = 0, size = 0;
+};
+struct judge_rack_suite {
+  std::string run_id;
+  std::vector<std::string> members;
+};
+using effect = std::variant<tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches,
+                            run_rack_test, judge_rack_suite, core::component_update, core::operation_end>;
 
-// ---- events ----------------------------------------------------------------------------------------------------------------------
+// ---- events
+// ----------------------------------------------------------------------------------------------------------------------
 
 struct wake {};
-struct member_changed { std::shared_ptr<const journal::Node> node; };
-struct cooling_read { absl::StatusOr<devices::cooling_facts> facts; };
-struct interlock_heard { std::shared_ptr<const interlock_view> view; };
-struct latches_read { std::vector<interlock::Latch> latches; };
-struct permit_wanted { std::string member; node::permit_kind kind; };
-struct permit_released { std::string member; };
-struct nvlink_read { std::string member; devices::nvlink_facts facts; };
-struct agent_said { validation::agent_event event; };
-struct suite_judged { journal::SuiteResult result; };
-struct begin_bringup { std::string operation_id; };
-struct begin_shutdown { std::string operation_id; };
-struct cancel_operation { std::string operation_id; };
-struct watch_member { std::string operation_id, member; };   // a node_retry: its end is the member's
-using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read, permit_wanted, permit_released, nvlink_read,
-                                agent_said, suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
+struct member_changed {
+  std::shared_ptr<const journal::Node> node;
+};
+struct cooling_read {
+  absl::StatusOr<devices::cooling_facts> facts;
+};
+struct interlock_heard {
+  std::shared_ptr<const interlock_view> view;
+};
+struct latches_read {
+  std::vector<interlock::Latch> latches;
+};
+struct permit_wanted {
+  std::string member;
+  node::permit_kind kind;
+};
+struct permit_released {
+  std::string member;
+};
+struct nvlink_read {
+  std::string member;
+  devices::nvlink_facts facts;
+};
+struct agent_said {
+  validation::agent_event event;
+};
+struct suite_judged {
+  journal::SuiteResult result;
+};
+struct begin_bringup {
+  std::string operation_id;
+};
+struct begin_shutdown {
+  std::string operation_id;
+};
+struct cancel_operation {
+  std::string operation_id;
+};
+struct watch_member {
+  std::string operation_id, member;
+};  // a node_retry: its end is the member's
+using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read,
+                                permit_wanted, permit_released, nvlink_read, agent_said, suite_judged,
+                                begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
-// ---- state ------------------------------------------------------------------------------------------------------------------------
+// ---- state
+// ------------------------------------------------------------------------------------------------------------------------
 
 struct pending_permit {
   node::permit_kind kind;
-  std::string told;            // the last refusal, told once
+  std::string told;  // the last refusal, told once
 };
 
 struct rack_run {
@@ -64,18 +121,18 @@ struct rack_run {
   bool reading_latches = false;
   std::map<std::string, pending_permit> pending;
   std::map<std::string, node::permit_kind> held;
-  std::int64_t last_group_ns = -core::never_ns;    // when the present inrush group began
+  std::int64_t last_group_ns = -core::never_ns;  // when the present inrush group began
   unsigned group_used = 0;
   std::map<std::string, devices::nvlink_facts> nvlink;
   bool nvlink_asked = false;
   std::int64_t nvlink_again_ns = core::never_ns;
-  std::map<std::string, node::rack_view> told;     // what each member was last told
-  std::map<std::string, std::string> reported;     // operation rows as last reported
+  std::map<std::string, node::rack_view> told;           // what each member was last told
+  std::map<std::string, std::string> reported;           // operation rows as last reported
   std::map<std::string, std::string> member_operations;  // node_retry: member -> operation
   std::int64_t deadline_ns = core::never_ns;
   std::size_t test = 0;
   bool test_running = false;
-  std::set<std::string> test_waits;                // members whose test_done is missing
+  std::set<std::string> test_waits;  // members whose test_done is missing
   std::int64_t test_deadline_ns = core::never_ns;
   bool judging = false;
 };

@@ -31,7 +31,8 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
     declared.insert(name);
     const auto found = members.find(name);
     auto member = std::make_shared<journal::Node>();
-    if (found != members.end() && found->second->spec().bmc_mac() == row.bmc_mac() && found->second->spec().kind() == row.kind()) {
+    if (found != members.end() && found->second->spec().bmc_mac() == row.bmc_mac() &&
+        found->second->spec().kind() == row.kind()) {
       *member = *found->second;
     } else {
       member->set_step(journal::DECLARED);
@@ -50,8 +51,8 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
   return out;
 }
 
-interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::set<std::string>& joining,
-                                      std::uint64_t generation,
+interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,
+                                      const std::set<std::string>& joining, std::uint64_t generation,
                                       const std::function<std::string(const journal::Node&)>& password_of) {
   interlock::ArmingRecord record;
   record.set_rack(rack.name());
@@ -68,7 +69,8 @@ interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_ma
     device.set_pin_sha256(member->identity().pin_sha256());
     device.set_account(node::interlock_account(rack.uid()));
     device.set_password(password);
-    for (const std::string& detector : node::needed_detectors(rack.spec().sku(), member->spec().kind())) device.add_detectors(detector);
+    for (const std::string& detector : node::needed_detectors(rack.spec().sku(), member->spec().kind()))
+      device.add_detectors(detector);
     record.add_order(name);
   }
   return record;

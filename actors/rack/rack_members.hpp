@@ -1,4 +1,5 @@
-// What a spec makes of a rack: its members as they start, what a changed spec keeps, and the interlock's arming record. Pure.
+// What a spec makes of a rack: its members as they start, what a changed spec keeps, and the interlock's
+// arming record. Pure.
 #pragma once
 
 #include <functional>
@@ -26,8 +27,8 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
 
 // Every tray whose interlock account exists (and those joining), with what the interlock needs to watch it.
 // password_of gives the vaulted password of the interlock's account; empty leaves the tray out.
-interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members, const std::set<std::string>& joining,
-                                      std::uint64_t generation,
+interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,
+                                      const std::set<std::string>& joining, std::uint64_t generation,
                                       const std::function<std::string(const journal::Node&)>& password_of);
 
 }  // namespace busbar::rack

@@ -1,4 +1,5 @@
-// Who may turn on, restart or go blind, and when: dry, cooled, armed, within inrush and budget, in the order of the rack.
+// Who may turn on, restart or go blind, and when: dry, cooled, armed, within inrush and budget, in the order
+// of the rack.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ void engine::want(const permit_wanted& event) {
 
 void engine::release(const std::string& member) {
   const auto held = run().held.find(member);
-  if (held != run().held.end() && held->second == permit_kind::blind_window) act(announce_blind{member, false});
+  if (held != run().held.end() && held->second == permit_kind::blind_window)
+    act(announce_blind{member, false});
   run().held.erase(member);
   run().pending.erase(member);
 }
@@ -27,24 +29,30 @@ std::optional<refusal> engine::refuse_blind(const journal::Node& member) const {
   const auto blind = std::count_if(run().held.begin(), run().held.end(),
                                    [](const auto& row) { return row.second == permit_kind::blind_window; });
   if (blind >= static_cast<std::ptrdiff_t>(most_blind_trays)) {
-    return refusal{fault::POWER_DETECTOR_UNKNOWN, fmt::format("{} trays are blind already, no more at once", blind)};
+    return refusal{fault::POWER_DETECTOR_UNKNOWN,
+                   fmt::format("{} trays are blind already, no more at once", blind)};
   }
-  if (member.power().observed() != journal::POWER_ON) return std::nullopt;  // a host that is off needs no eyes
+  if (member.power().observed() != journal::POWER_ON)
+    return std::nullopt;  // a host that is off needs no eyes
   if (auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet;
   return flow_not_proven(run().cooling, rack().spec().manifest().cooling(), now_);
 }
 
 std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
-  const journal::RackStep needed = member.spec().kind() == journal::POWER_SHELF ? journal::STANDBY : journal::COOLED;
+  const journal::RackStep needed =
+      member.spec().kind() == journal::POWER_SHELF ? journal::STANDBY : journal::COOLED;
   if (rack().shutting_down()) return refusal{fault::PREEMPTED, "the rack is shutting down"};
-  if (rack().step() < needed) return refusal{fault::POWER_FLOW_NOT_PROVEN, fmt::format("the rack is not {} yet", step_word(needed))};
+  if (rack().step() < needed)
+    return refusal{fault::POWER_FLOW_NOT_PROVEN, fmt::format("the rack is not {} yet", step_word(needed))};
   if (auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet;
   if (member.spec().kind() == journal::POWER_SHELF) return std::nullopt;
   if (auto flow = flow_not_proven(run().cooling, rack().spec().manifest().cooling(), now_)) return flow;
-  if (run().interlock == nullptr) return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
+  if (run().interlock == nullptr)
+    return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
   const gate_verdict gate = judge_gate(*run().interlock, member.name());
   if (!gate.allowed && !BUSBAR_MUTANT(gate_ignored)) {
-    return refusal{core::fault_named(gate.fault).value_or(fault::POWER_INTERLOCK_NOT_ARMED), "the interlock's gate: " + gate.reason};
+    return refusal{core::fault_named(gate.fault).value_or(fault::POWER_INTERLOCK_NOT_ARMED),
+                   "the interlock's gate: " + gate.reason};
   }
   if (member.leak_latched() && !BUSBAR_MUTANT(latch_ignored)) {
     return refusal{fault::POWER_LEAK_LATCHED, "a leak is latched on this tray"};
@@ -73,7 +81,8 @@ std::optional<refusal> engine::refuse(const std::string& member, permit_kind kin
 // An inrush group is as many members as the limit holds; the next group waits for the interval.
 bool engine::group_has_room() {
   const journal::PowerSpec& power = rack().spec().manifest().power();
-  const std::int64_t interval_ns = power.group_interval().seconds() * 1'000'000'000 + power.group_interval().nanos();
+  const std::int64_t interval_ns =
+      power.group_interval().seconds() * 1'000'000'000 + power.group_interval().nanos();
   if (run().group_used == 0 || now_.monotonic_ns - run().last_group_ns >= interval_ns) {
     run().last_group_ns = now_.monotonic_ns;
     run().group_used = 0;

@@ -18,7 +18,8 @@ namespace {
 bool in_band(const devices::cooling_facts& facts, const journal::CoolingSpec& limits) {
   if (!facts.flow_lpm.has_value() || !facts.dp_kpa.has_value()) return BUSBAR_MUTANT(unknown_flow_is_enough);
   if (!std::isfinite(*facts.flow_lpm) || !std::isfinite(*facts.dp_kpa)) return BUSBAR_MUTANT(nan_passes);
-  return *facts.flow_lpm >= limits.flow_min_lpm() && *facts.dp_kpa >= limits.dp_min_kpa() && *facts.dp_kpa <= limits.dp_max_kpa();
+  return *facts.flow_lpm >= limits.flow_min_lpm() && *facts.dp_kpa >= limits.dp_min_kpa() &&
+         *facts.dp_kpa <= limits.dp_max_kpa();
 }
 
 std::string show(const std::optional<double>& value, std::string_view unit) {
@@ -31,8 +32,8 @@ bool is_stale(const cooling_state& state, core::instant now) {
 
 }  // namespace
 
-void take_cooling(cooling_state& state, const journal::CoolingSpec& limits, const absl::StatusOr<devices::cooling_facts>& read,
-                  core::instant now) {
+void take_cooling(cooling_state& state, const journal::CoolingSpec& limits,
+                  const absl::StatusOr<devices::cooling_facts>& read, core::instant now) {
   if (!read.ok()) {
     state.last_error = read.status();
     if (is_stale(state, now)) state.in_band_since_ns = core::never_ns;
@@ -49,25 +50,30 @@ void take_cooling(cooling_state& state, const journal::CoolingSpec& limits, cons
   }
 }
 
-std::optional<refusal> flow_not_proven(const cooling_state& state, const journal::CoolingSpec& limits, core::instant now) {
+std::optional<refusal> flow_not_proven(const cooling_state& state, const journal::CoolingSpec& limits,
+                                       core::instant now) {
   if (BUSBAR_MUTANT(flow_not_asked)) return std::nullopt;
   if (is_stale(state, now)) {
     return refusal{fault::POWER_FLOW_NOT_PROVEN,
-                   fmt::format("the CDU {} was not read{}{}", limits.cdu(), state.last_error.ok() ? "" : ": ", std::string(state.last_error.message()))};
+                   fmt::format("the CDU {} was not read{}{}", limits.cdu(), state.last_error.ok() ? "" : ": ",
+                               std::string(state.last_error.message()))};
   }
   if (!in_band(*state.facts, limits)) {
     return refusal{fault::POWER_FLOW_NOT_PROVEN,
-                   fmt::format("flow {} (at least {:.0f}), pressure {} (band {:.0f} to {:.0f})", show(state.facts->flow_lpm, "l/min"),
-                               limits.flow_min_lpm(), show(state.facts->dp_kpa, "kPa"), limits.dp_min_kpa(), limits.dp_max_kpa())};
+                   fmt::format("flow {} (at least {:.0f}), pressure {} (band {:.0f} to {:.0f})",
+                               show(state.facts->flow_lpm, "l/min"), limits.flow_min_lpm(),
+                               show(state.facts->dp_kpa, "kPa"), limits.dp_min_kpa(), limits.dp_max_kpa())};
   }
-  if (state.in_band_since_ns == core::never_ns || (now.monotonic_ns - state.in_band_since_ns < flow_soak_ns && !BUSBAR_MUTANT(flow_soak_skipped))) {
+  if (state.in_band_since_ns == core::never_ns ||
+      (now.monotonic_ns - state.in_band_since_ns < flow_soak_ns && !BUSBAR_MUTANT(flow_soak_skipped))) {
     return refusal{fault::POWER_FLOW_NOT_PROVEN, "flow and pressure are in band, not yet for 10 s"};
   }
   return std::nullopt;
 }
 
 std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::instant now) {
-  if (is_stale(state, now)) return refusal{fault::POWER_DETECTOR_UNKNOWN, "the rack's rope and pan detectors were not read"};
+  if (is_stale(state, now))
+    return refusal{fault::POWER_DETECTOR_UNKNOWN, "the rack's rope and pan detectors were not read"};
   if (state.facts->detectors.empty()) {
     return refusal{fault::POWER_DETECTOR_UNKNOWN, "the CDU shows no leak detector for this rack"};
   }
@@ -76,7 +82,8 @@ std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::
     const bool leak = row.verdict == journal::Detector::LEAK;
     if (!leak && BUSBAR_MUTANT(rack_detector_unknown_read_as_dry)) continue;
     return refusal{leak ? fault::POWER_LEAK_LATCHED : fault::POWER_DETECTOR_UNKNOWN,
-                   fmt::format("rack detector {} is {}: {}", row.name, leak ? "wet" : "not known to be dry", row.detail)};
+                   fmt::format("rack detector {} is {}: {}", row.name, leak ? "wet" : "not known to be dry",
+                               row.detail)};
   }
   return std::nullopt;
 }
@@ -84,13 +91,17 @@ std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::
 std::string step_word(journal::RackStep step) {
   if (step == journal::RACK_PRODUCTION) return "production";
   std::string word = journal::RackStep_Name(step);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return word;
 }
 
-bool is_failed(const journal::Node& node) { return node.has_failure(); }
+bool is_failed(const journal::Node& node) {
+  return node.has_failure();
+}
 
-std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members, journal::MemberKind kind) {
+std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members,
+                                                          journal::MemberKind kind) {
   std::vector<std::shared_ptr<const journal::Node>> found;
   for (const auto& [name, node] : members) {
     if (node->spec().kind() == kind) found.push_back(node);
@@ -100,13 +111,15 @@ std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& memb
 
 std::uint32_t count_not_failed(const member_map& members, journal::MemberKind kind) {
   const auto found = of_kind(members, kind);
-  return static_cast<std::uint32_t>(std::count_if(found.begin(), found.end(), [](const auto& node) { return !is_failed(*node); }));
+  return static_cast<std::uint32_t>(
+      std::count_if(found.begin(), found.end(), [](const auto& node) { return !is_failed(*node); }));
 }
 
 std::string ceiling_of(const journal::RackSpec& spec, const member_map& members) {
   const journal::RackSku& sku = spec.sku().rack();
   const std::uint32_t compute = count_not_failed(members, journal::COMPUTE_TRAY);
-  if (count_not_failed(members, journal::SWITCH_TRAY) < sku.switch_() || compute < sku.compute_min()) return "cordoned";
+  if (count_not_failed(members, journal::SWITCH_TRAY) < sku.switch_() || compute < sku.compute_min())
+    return "cordoned";
   const bool all_shelves = count_not_failed(members, journal::POWER_SHELF) >= sku.shelf();
   return compute >= sku.compute() && all_shelves ? "production" : "degraded";
 }
@@ -114,8 +127,8 @@ std::string ceiling_of(const journal::RackSpec& spec, const member_map& members)
 namespace {
 
 // "2 of 8 shelves credentialed"; failed members are left out unless they are all needed.
-std::string progress(const member_map& members, journal::MemberKind kind, std::string_view plural, journal::NodeStep step,
-                     std::string_view word, bool count_failed) {
+std::string progress(const member_map& members, journal::MemberKind kind, std::string_view plural,
+                     journal::NodeStep step, std::string_view word, bool count_failed) {
   std::size_t there = 0, wanted = 0;
   for (const auto& node : of_kind(members, kind)) {
     if (!count_failed && is_failed(*node)) continue;
@@ -125,7 +138,9 @@ std::string progress(const member_map& members, journal::MemberKind kind, std::s
   return there >= wanted ? std::string() : fmt::format("{} of {} {} {}", there, wanted, plural, word);
 }
 
-std::string first_of(std::string first, std::string second) { return first.empty() ? second : first; }
+std::string first_of(std::string first, std::string second) {
+  return first.empty() ? second : first;
+}
 
 std::string powered_wait(const member_map& members) {
   std::size_t on = 0, wanted = 0;
@@ -145,13 +160,16 @@ std::string members_wait(journal::RackStep from, const journal::RackSpec& spec, 
     return progress(members, journal::POWER_SHELF, "shelves", journal::CREDENTIALED, "credentialed", true);
   }
   if (from == journal::STANDBY) {
-    return first_of(progress(members, journal::SWITCH_TRAY, "switch trays", journal::CREDENTIALED, "credentialed", true),
-                    progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CREDENTIALED, "credentialed", false));
+    return first_of(
+        progress(members, journal::SWITCH_TRAY, "switch trays", journal::CREDENTIALED, "credentialed", true),
+        progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CREDENTIALED, "credentialed",
+                 false));
   }
   if (from == journal::COOLED) return powered_wait(members);
   if (from == journal::POWERED) {
-    return first_of(progress(members, journal::SWITCH_TRAY, "switch trays", journal::CONFIGURED, "configured", true),
-                    progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CONFIGURED, "configured", false));
+    return first_of(
+        progress(members, journal::SWITCH_TRAY, "switch trays", journal::CONFIGURED, "configured", true),
+        progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CONFIGURED, "configured", false));
   }
   if (from == journal::NVLINK_READY) {
     return progress(members, journal::COMPUTE_TRAY, "compute trays", journal::VALIDATED, "validated", false);
@@ -174,7 +192,8 @@ journal::NodeStep goal_of(journal::RackStep step, const journal::Rack& rack, con
   return step >= journal::RACK_PRODUCTION ? journal::PRODUCTION : journal::READY;
 }
 
-std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members, const journal::Node& next) {
+std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members,
+                                   const journal::Node& next) {
   const auto peak_kw = [](const journal::Node& node) {
     return node.spec().kind() == journal::COMPUTE_TRAY ? compute_tray_peak_kw : switch_tray_peak_kw;
   };
@@ -190,25 +209,31 @@ std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_m
   }
   const double limit_kw = spec.manifest().power().rack_limit_kw();
   if (limit_kw > 0 && drawn_kw > limit_kw) {
-    return refusal{fault::POWER_OVER_BUDGET, fmt::format("{:.1f} kW with this tray, the rack's limit is {:.1f} kW", drawn_kw, limit_kw)};
+    return refusal{
+        fault::POWER_OVER_BUDGET,
+        fmt::format("{:.1f} kW with this tray, the rack's limit is {:.1f} kW", drawn_kw, limit_kw)};
   }
   if (drawn_kw > given_kw) {
-    return refusal{fault::POWER_OVER_BUDGET, fmt::format("{:.1f} kW with this tray, the shelves that are on give {:.1f} kW", drawn_kw, given_kw)};
+    return refusal{
+        fault::POWER_OVER_BUDGET,
+        fmt::format("{:.1f} kW with this tray, the shelves that are on give {:.1f} kW", drawn_kw, given_kw)};
   }
   return std::nullopt;
 }
 
 namespace {
 
-std::optional<refusal> gpu_side_not_proven(const journal::RackSpec& spec, const std::string& name, const devices::nvlink_facts& facts,
-                                           std::uint64_t& links) {
+std::optional<refusal> gpu_side_not_proven(const journal::RackSpec& spec, const std::string& name,
+                                           const devices::nvlink_facts& facts, std::uint64_t& links) {
   const journal::PartSpec& gpus = spec.sku().compute_tray().gpus();
   if (facts.links_up.size() != gpus.count()) {
-    return refusal{fault::NVLINK_LINK_COUNT, fmt::format("{} shows links of {} GPUs, the SKU has {}", name, facts.links_up.size(), gpus.count())};
+    return refusal{fault::NVLINK_LINK_COUNT, fmt::format("{} shows links of {} GPUs, the SKU has {}", name,
+                                                         facts.links_up.size(), gpus.count())};
   }
   for (const auto& [gpu, up] : facts.links_up) {
     if (up != gpus.nvlinks()) {
-      return refusal{fault::NVLINK_LINK_COUNT, fmt::format("{} {}: {} links up, the SKU has {}", name, gpu, up, gpus.nvlinks())};
+      return refusal{fault::NVLINK_LINK_COUNT,
+                     fmt::format("{} {}: {} links up, the SKU has {}", name, gpu, up, gpus.nvlinks())};
     }
     links += up;
   }
@@ -228,25 +253,31 @@ std::optional<refusal> fabric_not_proven(const journal::RackSpec& spec, const me
       return refusal{fault::NVLINK_LINK_COUNT, fmt::format("the NVLinks of {} were not read", name)};
     }
     const devices::nvlink_facts& facts = found->second;
-    if (!facts.clique_id.has_value()) return refusal{fault::NVLINK_PARTITION, fmt::format("{} shows no clique id", name)};
+    if (!facts.clique_id.has_value())
+      return refusal{fault::NVLINK_PARTITION, fmt::format("{} shows no clique id", name)};
     cliques.insert(*facts.clique_id);
     if (facts.partition.has_value()) partitions.insert(*facts.partition);
     if (node->spec().kind() == journal::COMPUTE_TRAY) {
       if (auto problem = gpu_side_not_proven(spec, name, facts, gpu_links)) return problem;
       continue;
     }
-    if (!facts.fabric_primary.has_value()) return refusal{fault::NVLINK_PRIMARY, fmt::format("{} does not say whether it is primary", name)};
+    if (!facts.fabric_primary.has_value())
+      return refusal{fault::NVLINK_PRIMARY, fmt::format("{} does not say whether it is primary", name)};
     if (*facts.fabric_primary) primaries.insert(name);
     for (const auto& [asic, up] : facts.links_up) switch_ports += up;
   }
   if (primaries.size() != 1) {
-    return refusal{fault::NVLINK_PRIMARY, fmt::format("{} fabric primaries, there must be one", primaries.size())};
+    return refusal{fault::NVLINK_PRIMARY,
+                   fmt::format("{} fabric primaries, there must be one", primaries.size())};
   }
   if (cliques.size() != 1 || partitions.size() > 1) {
-    return refusal{fault::NVLINK_PARTITION, fmt::format("{} clique ids and {} partitions, there must be one", cliques.size(), partitions.size())};
+    return refusal{fault::NVLINK_PARTITION, fmt::format("{} clique ids and {} partitions, there must be one",
+                                                        cliques.size(), partitions.size())};
   }
   if (gpu_links != switch_ports) {
-    return refusal{fault::NVLINK_LINK_COUNT, fmt::format("{} links up on the GPU side, {} ports up on the switch side", gpu_links, switch_ports)};
+    return refusal{
+        fault::NVLINK_LINK_COUNT,
+        fmt::format("{} links up on the GPU side, {} ports up on the switch side", gpu_links, switch_ports)};
   }
   return std::nullopt;
 }

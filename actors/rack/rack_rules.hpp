@@ -1,5 +1,5 @@
-// The rules a rack decides by: what opens each step, what host power needs, what a proven fabric is. Pure functions over the
-// members' last durable states; each refusal is a fault with words for the operator.
+// The rules a rack decides by: what opens each step, what host power needs, what a proven fabric is. Pure
+// functions over the members' last durable states; each refusal is a fault with words for the operator.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct cooling_state {
   absl::Status last_error;
 };
 
-void take_cooling(cooling_state& state, const journal::CoolingSpec& limits, const absl::StatusOr<devices::cooling_facts>& read,
-                  core::instant now);
+void take_cooling(cooling_state& state, const journal::CoolingSpec& limits,
+                  const absl::StatusOr<devices::cooling_facts>& read, core::instant now);
 
 struct refusal {
   core::fault code;
@@ -45,12 +45,16 @@ struct refusal {
 };
 
 // Nothing when the thing is proven; else what is missing.
-std::optional<refusal> flow_not_proven(const cooling_state& state, const journal::CoolingSpec& limits, core::instant now);
+std::optional<refusal> flow_not_proven(const cooling_state& state, const journal::CoolingSpec& limits,
+                                       core::instant now);
 std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::instant now);
 
 std::string step_word(journal::RackStep step);
 bool is_failed(const journal::Node& node);
-std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members, journal::MemberKind kind);
+// Nothing of it draws power: read back off, or never turned on by us and never read on.
+bool is_off(const journal::Node& node);
+std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members,
+                                                          journal::MemberKind kind);
 std::uint32_t count_not_failed(const member_map& members, journal::MemberKind kind);
 
 // production | degraded | cordoned, by what has not failed.
@@ -62,12 +66,13 @@ std::string members_wait(journal::RackStep from, const journal::RackSpec& spec, 
 // How far a member should go while the rack stands at `step`.
 journal::NodeStep goal_of(journal::RackStep step, const journal::Rack& rack, const journal::Node& member);
 
-// kW that would be drawn at most with one more member of this kind on; refused above the manifest's limit or what the shelves
-// that are on can give.
-std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members, const journal::Node& next);
+// kW that would be drawn at most with one more member of this kind on; refused above the manifest's limit or
+// what the shelves that are on can give.
+std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members,
+                                   const journal::Node& next);
 
-// The fabric read from both sides: one primary, one clique and partition, every GPU's links up, as many ports up on the switch
-// side as links on the GPU side.
+// The fabric read from both sides: one primary, one clique and partition, every GPU's links up, as many ports
+// up on the switch side as links on the GPU side.
 std::optional<refusal> fabric_not_proven(const journal::RackSpec& spec, const member_map& members,
                                          const std::map<std::string, devices::nvlink_facts>& read);
 

@@ -28,9 +28,12 @@ std::optional<refusal> engine::prove_fabric() {
   for (const auto& [name, member] : run().members) {
     if (member->spec().kind() == journal::POWER_SHELF || is_failed(*member)) continue;
     ++wanted;
-    if (!run().nvlink.contains(name)) return refusal{fault::NVLINK_LINK_COUNT, "the NVLinks to be read from both sides"};
+    if (!run().nvlink.contains(name))
+      return refusal{fault::NVLINK_LINK_COUNT, "the NVLinks to be read from both sides"};
   }
-  auto problem = BUSBAR_MUTANT(fabric_assumed) ? std::nullopt : fabric_not_proven(rack().spec(), run().members, run().nvlink);
+  auto problem = BUSBAR_MUTANT(fabric_assumed)
+                     ? std::nullopt
+                     : fabric_not_proven(rack().spec(), run().members, run().nvlink);
   if (problem.has_value()) {
     if (run().nvlink_again_ns == core::never_ns) run().nvlink_again_ns = now_.monotonic_ns + reread_ns;
     return problem;
@@ -58,7 +61,8 @@ void engine::start_suite() {
   }
   run().test = 0;
   run().judging = false;
-  tell("suite_started", fmt::format("suite {} as run {} declared for {} trays", result.suite(), result.run_id(), result.members_size()));
+  tell("suite_started", fmt::format("suite {} as run {} declared for {} trays", result.suite(),
+                                    result.run_id(), result.members_size()));
   start_test();
 }
 
@@ -74,7 +78,9 @@ void engine::start_test() {
   const journal::SuiteTest& test = suite()->tests(static_cast<int>(run().test));
   constexpr std::int64_t grace_ns = 60'000'000'000;
   run().test_running = true;
-  run().test_deadline_ns = now_.monotonic_ns + 3 * (test.duration().seconds() * 1'000'000'000 + test.duration().nanos()) + grace_ns;
+  run().test_deadline_ns = now_.monotonic_ns +
+                           3 * (test.duration().seconds() * 1'000'000'000 + test.duration().nanos()) +
+                           grace_ns;
   run().test_waits.clear();
   const std::uint32_t gpus = rack().spec().sku().compute_tray().gpus().count();
   std::uint32_t rank = 0;
@@ -107,9 +113,12 @@ std::optional<refusal> engine::drive_suite() {
     return refusal{fault::SUITE_INCOMPLETE, "a rack suite"};
   }
   if (!run().test_running && !run().judging) start_suite();
-  if (run().test_running && now_.monotonic_ns >= run().test_deadline_ns) end_test();  // what is missing, the judge names
-  return refusal{fault::SUITE_INCOMPLETE, run().judging ? std::string("the judgement of the rack suite")
-                                                        : fmt::format("the rack suite: {}", suite()->tests(static_cast<int>(run().test)).name())};
+  if (run().test_running && now_.monotonic_ns >= run().test_deadline_ns)
+    end_test();  // what is missing, the judge names
+  return refusal{
+      fault::SUITE_INCOMPLETE,
+      run().judging ? std::string("the judgement of the rack suite")
+                    : fmt::format("the rack suite: {}", suite()->tests(static_cast<int>(run().test)).name())};
 }
 
 void engine::take_suite_agent(const validation::agent_event& event) {
@@ -127,23 +136,28 @@ void engine::take_suite_result(const journal::SuiteResult& result) {
   run().judging = false;
   journal::Rack& changed = change();
   *changed.mutable_suite() = result;
-  const bool passed = result.verdict() == journal::SuiteResult::PASS || BUSBAR_MUTANT(rack_suite_always_passes) ||
-                      (BUSBAR_MUTANT(seventeen_rows_of_eighteen) && result.verdict() == journal::SuiteResult::INCOMPLETE);
+  const bool passed =
+      result.verdict() == journal::SuiteResult::PASS || BUSBAR_MUTANT(rack_suite_always_passes) ||
+      (BUSBAR_MUTANT(seventeen_rows_of_eighteen) && result.verdict() == journal::SuiteResult::INCOMPLETE);
   (*changed.mutable_gates())["rack"] = passed ? "passed" : "failed";
   if (passed) changed.mutable_suite()->set_verdict(journal::SuiteResult::PASS);
-  journal::Event& told = tell("suite_result", fmt::format("suite {}: {}, {} of {} results", result.suite(),
-                                                          journal::SuiteResult::Verdict_Name(result.verdict()), result.results(), result.expected()),
-                              passed ? "info" : "error");
+  journal::Event& told = tell(
+      "suite_result",
+      fmt::format("suite {}: {}, {} of {} results", result.suite(),
+                  journal::SuiteResult::Verdict_Name(result.verdict()), result.results(), result.expected()),
+      passed ? "info" : "error");
   (*told.mutable_details())["evidence"] = result.evidence();
   (*told.mutable_details())["run"] = result.run_id();
   if (passed) return;
   std::string what = "the rack suite has no complete result";
   if (result.failures_size() > 0) {
     const journal::MetricResult& worst = result.failures(0);
-    what = fmt::format("{} of {} on {} GPU {}: {}, limit {}", worst.metric(), worst.test(), worst.member(), worst.gpu(),
-                       worst.has_value() ? fmt::format("{} {}", worst.value(), worst.unit()) : "no value", worst.limit());
+    what = fmt::format(
+        "{} of {} on {} GPU {}: {}, limit {}", worst.metric(), worst.test(), worst.member(), worst.gpu(),
+        worst.has_value() ? fmt::format("{} {}", worst.value(), worst.unit()) : "no value", worst.limit());
   }
-  fail(result.verdict() == journal::SuiteResult::FAIL ? fault::SUITE_BELOW_LIMIT : fault::SUITE_INCOMPLETE, what);
+  fail(result.verdict() == journal::SuiteResult::FAIL ? fault::SUITE_BELOW_LIMIT : fault::SUITE_INCOMPLETE,
+       what);
 }
 
 }  // namespace busbar::rack

@@ -1,10 +1,10 @@
 // The rack's wiring: what is built, from what, in which order, and how it ends. Read it from top to bottom.
 #include "daemon/busbard/wiring.hpp"
 
+#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scoped_actor.hpp>
-#include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
@@ -58,8 +58,9 @@ class rack_slot {
   rack::rack_actor rack_;
 };
 
-node::judged_suite judge(const journal::Suite& suite, const std::string& run_id, const std::vector<std::string>& members,
-                         std::uint32_t gpus, const std::map<std::string, std::string>& limits,
+node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
+                         const std::vector<std::string>& members, std::uint32_t gpus,
+                         const std::map<std::string, std::string>& limits,
                          const std::map<std::string, std::vector<agent::Measurement>>& measured) {
   const gpu::judgement judged = gpu::judge_agents(suite, run_id, members, gpus, limits, measured);
   return {judged.result, gpu::evidence_text(judged)};
@@ -67,7 +68,8 @@ node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return file ? std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()) : std::string();
+  return file ? std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>())
+              : std::string();
 }
 
 // Waits for an actor's end; false when it took longer.
@@ -85,7 +87,9 @@ class wired_rack final : public rack_daemon {
 
   std::shared_ptr<core::snapshot_hub> hub() const override { return hub_; }
   core::event_source events() const override {
-    return [log = log_](const journal::Position& from, std::uint64_t to, std::size_t limit) { return log->read_events(from, to, limit); };
+    return [log = log_](const journal::Position& from, std::uint64_t to, std::size_t limit) {
+      return log->read_events(from, to, limit);
+    };
   }
   void submit(std::shared_ptr<const core::command> what, core::answer_ptr answer) override {
     caf::anon_send(operations_, core::command_atom_v, std::move(what), std::move(answer));
@@ -122,7 +126,9 @@ class wired_rack final : public rack_daemon {
 absl::Status wired_rack::open_store(const manifest::daemon_config& config) {
   std::error_code failed;
   std::filesystem::create_directories(config.state_dir, failed);
-  if (failed) return absl::FailedPreconditionError(fmt::format("{} cannot be made: {}", config.state_dir.string(), failed.message()));
+  if (failed)
+    return absl::FailedPreconditionError(
+        fmt::format("{} cannot be made: {}", config.state_dir.string(), failed.message()));
   storage::rocks_options on_disk;
   on_disk.directory = (config.state_dir / "store").string();
   auto store = storage::open_rocks_store(std::move(on_disk));
@@ -138,7 +144,8 @@ absl::Status wired_rack::open_store(const manifest::daemon_config& config) {
   log_ = *std::move(log);
   auto contents = log_->load();
   if (!contents.ok()) return contents.status();
-  core::log_info("store_opened", {{"revision", log_->head().revision()}, {"open_intents", contents->open_intents.size()}});
+  core::log_info("store_opened",
+                 {{"revision", log_->head().revision()}, {"open_intents", contents->open_intents.size()}});
   core::hub_options hub_options;
   hub_options.history = events();
   hub_ = std::make_shared<core::snapshot_hub>(contents->state, std::move(hub_options));
@@ -152,12 +159,13 @@ absl::Status wired_rack::open_doors(const manifest::daemon_config& config) {
   blocking_ = std::make_shared<rpc::worker>(worker_queue);
   auto ca = rpc::agent_ca::load_or_create(config.agent_ca_dir, config.instance);
   if (!ca.ok()) return ca.status();
-  agents_ = std::make_shared<late_agent_gate>((config.state_dir / "agents").string(), *std::move(ca),
-                                              [slot = rack_](validation::agent_event event) {
-                                                const rack::rack_actor rack = slot->get();
-                                                if (rack == nullptr) return;
-                                                caf::anon_send(rack, rack::agent_event_ptr(std::make_shared<const validation::agent_event>(std::move(event))));
-                                              });
+  agents_ = std::make_shared<late_agent_gate>(
+      (config.state_dir / "agents").string(), *std::move(ca), [slot = rack_](validation::agent_event event) {
+        const rack::rack_actor rack = slot->get();
+        if (rack == nullptr) return;
+        caf::anon_send(
+            rack, rack::agent_event_ptr(std::make_shared<const validation::agent_event>(std::move(event))));
+      });
   interlock_ = std::make_shared<rack::interlock_client>(config.interlock_socket.string());
   io_ = std::make_shared<devices::redfish::curl_transport>();
   return absl::OkStatus();
@@ -186,7 +194,9 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   with.interlock = interlock_;
   with.judge = judge;
   with.clock = storage::machine_instant;
-  with.run_blocking = [worker = blocking_](std::function<void()> work) { worker->post_always(std::move(work)); };
+  with.run_blocking = [worker = blocking_](std::function<void()> work) {
+    worker->post_always(std::move(work));
+  };
   with.read_file = read_file;
   with.new_uuid = storage::new_uuid;
   with.open_agent_gate = [worker = blocking_, gate = agents_](const std::string& endpoint) {
@@ -266,6 +276,8 @@ bool wired_rack::stop_store(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config) { return wired_rack::build(config); }
+absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config) {
+  return wired_rack::build(config);
+}
 
 }  // namespace busbar::daemon

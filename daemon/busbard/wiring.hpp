@@ -1,5 +1,5 @@
-// What main and the edge know of a running rack. wiring.cpp builds the real one: store, journal, actors, drivers, gates; it is
-// the one place where things are spawned and where their order stands.
+// What main and the edge know of a running rack. wiring.cpp builds the real one: store, journal, actors,
+// drivers, gates; it is the one place where things are spawned and where their order stands.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -30,22 +30,27 @@ class rack_daemon {
   virtual core::event_source events() const = 0;
   // Where this journal was restored from; empty: nowhere.
   virtual std::string journal_parent() const { return {}; }
-  // Hands a command to OPERATIONS and returns at once. Any thread. After stop_operations() the answer is UNAVAILABLE.
+  // Hands a command to OPERATIONS and returns at once. Any thread. After stop_operations() the answer is
+  // UNAVAILABLE.
   virtual void submit(std::shared_ptr<const core::command> what, core::answer_ptr answer) = 0;
-  // Why the daemon can do less than it should (store read-only, interlock gone), for people. Any thread, does not block.
+  // Why the daemon can do less than it should (store read-only, interlock gone), for people. Any thread, does
+  // not block.
   virtual std::vector<std::string> degraded() const = 0;
 
   // A message through the actors and back; false if it took longer. Feeds systemd's watchdog.
   virtual bool round_trip(std::chrono::milliseconds limit) = 0;
 
-  // The ordered stop, in this order. True: done within the limit. False: given up, logged by name, and the next one is called
-  // all the same.
-  virtual bool stop_operations(std::chrono::milliseconds limit) = 0;  // no new work; running operations stay for the next start
-  virtual bool stop_devices(std::chrono::milliseconds limit) = 0;     // sessions deleted, I/O loop and agent gate ended
-  virtual bool stop_store(std::chrono::milliseconds limit) = 0;       // journal actor ended, store closed
+  // The ordered stop, in this order. True: done within the limit. False: given up, logged by name, and the
+  // next one is called all the same.
+  virtual bool stop_operations(
+      std::chrono::milliseconds limit) = 0;  // no new work; running operations stay for the next start
+  virtual bool stop_devices(
+      std::chrono::milliseconds limit) = 0;  // sessions deleted, I/O loop and agent gate ended
+  virtual bool stop_store(std::chrono::milliseconds limit) = 0;  // journal actor ended, store closed
 };
 
-// Builds and starts the rack. An error (store of a newer release, damaged, locked by another daemon) starts nothing.
+// Builds and starts the rack. An error (store of a newer release, damaged, locked by another daemon) starts
+// nothing.
 absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config);
 
 }  // namespace busbar::daemon

@@ -19,7 +19,8 @@ void late_agent_gate::open(const std::string& endpoint) {
   if (old != nullptr) old->stop();
   auto gate = rpc::agent_gate::start({.endpoint = endpoint, .state_dir = state_dir_}, ca_, sink_);
   if (!gate.ok()) {
-    core::log_error("agent_gate_not_opened", {{"endpoint", endpoint}, {"why", std::string(gate.status().message())}});
+    core::log_error("agent_gate_not_opened",
+                    {{"endpoint", endpoint}, {"why", std::string(gate.status().message())}});
     return;
   }
   core::log_info("agent_gate_opened", {{"endpoint", endpoint}});

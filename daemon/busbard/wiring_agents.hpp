@@ -14,7 +14,8 @@ class late_agent_gate final : public validation::agent_port {
  public:
   late_agent_gate(std::string state_dir, rpc::agent_ca ca, validation::agent_sink sink);
 
-  // Opens the gate once; a later call with the same endpoint does nothing, with another one moves the gate. Blocks: a worker's.
+  // Opens the gate once; a later call with the same endpoint does nothing, with another one moves the gate.
+  // Blocks: a worker's.
   void open(const std::string& endpoint);
   void stop(std::chrono::milliseconds grace);
 

@@ -40,12 +40,14 @@ absl::StatusOr<devices::credentials> daemon_secrets::site_login(const journal::F
   const std::filesystem::path relative(login.password_file());
   const bool leaves = relative.is_absolute() || relative.lexically_normal().native().starts_with("..");
   if (login.password_file().empty() || leaves) {
-    return core::make_fault(core::fault::CREDENTIAL_FACTORY_REFUSED,
-                            fmt::format("password_file '{}' is not a path inside the site folder", login.password_file()));
+    return core::make_fault(
+        core::fault::CREDENTIAL_FACTORY_REFUSED,
+        fmt::format("password_file '{}' is not a path inside the site folder", login.password_file()));
   }
   std::ifstream file(std::filesystem::path(site_dir_) / relative, std::ios::binary);
   if (!file) {
-    return core::make_fault(core::fault::CREDENTIAL_FACTORY_REFUSED, fmt::format("password_file {} cannot be read", login.password_file()));
+    return core::make_fault(core::fault::CREDENTIAL_FACTORY_REFUSED,
+                            fmt::format("password_file {} cannot be read", login.password_file()));
   }
   std::string password((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   while (!password.empty() && (password.back() == '\n' || password.back() == '\r')) password.pop_back();

@@ -23,7 +23,8 @@ class daemon_secrets final : public node::secret_source {
   const std::shared_ptr<storage::vault> vault_;
   const std::string site_dir_;
   mutable std::mutex mutex_;
-  // Made, sealed, and on their way into the journal: kept until the daemon ends, so that a repeated make gives the same.
+  // Made, sealed, and on their way into the journal: kept until the daemon ends, so that a repeated make
+  // gives the same.
   std::map<std::string, storage::secret> fresh_;
 };
 

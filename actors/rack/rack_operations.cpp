@@ -1,0 +1,155 @@
+// How operations on a rack begin, show their rows and end: bring-up, shutdown in reverse, cancel, a member's
+// retry.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "actors/rack/rack_engine.hpp"
+
+namespace busbar::rack {
+
+using core::fault;
+
+// One row a member: what it has reached, and how it ended.
+void engine::report_rows() {
+  const std::string& operation = rack().operation_id();
+  if (operation.empty()) return;
+  for (const auto& [name, member] : run().members) {
+    core::component_update row{operation, name, "RUNNING", {}, {}, {}};
+    row.step = journal::NodeStep_Name(member->step());
+    std::transform(row.step.begin(), row.step.end(), row.step.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool arrived = rack().shutting_down() ? is_off(*member) : member->step() >= journal::PRODUCTION;
+    if (is_failed(*member)) {
+      row.state = "FAILED";
+      row.fault = member->failure().fault();
+      row.message = member->failure().message();
+    } else if (arrived) {
+      row.state = "SUCCEEDED";
+    }
+    const std::string key = row.state + row.step + row.fault;
+    if (run().reported[name] == key) continue;
+    run().reported[name] = key;
+    act(row);
+  }
+}
+
+void engine::finish_bringup() {
+  if (!is_bringing_up() || rack().step() != journal::RACK_PRODUCTION) return;
+  bool any_failed = false;
+  for (const auto& [name, member] : run().members) {
+    if (is_failed(*member)) {
+      any_failed = true;
+    } else if (member->step() < journal::PRODUCTION && wanted_goal(*member) >= journal::PRODUCTION) {
+      return;
+    } else if (member->step() < wanted_goal(*member)) {
+      return;
+    } else if (member->step() < journal::PRODUCTION) {
+      any_failed = true;  // outside the run that was judged
+    }
+  }
+  journal::Rack& changed = change();
+  changed.set_state(any_failed ? std::string("degraded") : ceiling_of(changed.spec(), run().members));
+  act(core::operation_end{changed.operation_id(), any_failed ? "FAILED" : "SUCCEEDED",
+                          any_failed ? "SUITE_INCOMPLETE" : "", fmt::format("rack is {}", changed.state())});
+  tell("bringup_ended", fmt::format("rack is {}", changed.state()), any_failed ? "error" : "info");
+  changed.clear_operation_id();
+  run().reported.clear();
+}
+
+void engine::finish_member_operations() {
+  for (auto it = run().member_operations.begin(); it != run().member_operations.end();) {
+    const auto found = run().members.find(it->first);
+    const journal::Node* const member = found == run().members.end() ? nullptr : found->second.get();
+    const bool failed = member != nullptr && is_failed(*member);
+    const bool arrived = member != nullptr && !failed && member->operation_id() == it->second &&
+                         member->step() >= member->goal();
+    if (!failed && !arrived) {
+      ++it;
+      continue;
+    }
+    const std::string why = failed ? member->failure().fault() : "";
+    act(core::component_update{it->second,
+                               it->first,
+                               failed ? "FAILED" : "SUCCEEDED",
+                               {},
+                               why,
+                               failed ? member->failure().message() : ""});
+    act(core::operation_end{it->second, failed ? "FAILED" : "SUCCEEDED", why,
+                            failed ? member->failure().message() : "the member reached its goal"});
+    it = run().member_operations.erase(it);
+  }
+}
+
+void engine::begin_bringup_now(const begin_bringup& command) {
+  journal::Rack& changed = change();
+  changed.set_operation_id(command.operation_id);
+  changed.set_goal(journal::RACK_PRODUCTION);
+  changed.set_shutting_down(false);
+  changed.clear_failure();
+  if (changed.step() == journal::RACK_STEP_UNSPECIFIED) changed.set_step(journal::PLANNED);
+  const auto& ran = changed.suite().members();
+  const auto outside = [&ran](const auto& tray) {
+    return !is_failed(*tray) && std::find(ran.begin(), ran.end(), tray->name()) == ran.end();
+  };
+  const auto trays = of_kind(run().members, journal::COMPUTE_TRAY);
+  if (changed.step() >= journal::RACK_VALIDATED && std::any_of(trays.begin(), trays.end(), outside)) {
+    changed.mutable_suite()->Clear();
+    changed.set_step(journal::NVLINK_READY);  // a member was mended: the run is declared again, with it
+  }
+  changed.set_state(step_word(changed.step()));
+  run().reported.clear();
+  run().deadline_ns = core::never_ns;
+  tell("bringup_started", "towards production");
+}
+
+void engine::cancel(const std::string& operation_id) {
+  for (auto it = run().member_operations.begin(); it != run().member_operations.end(); ++it) {
+    if (it->second != operation_id) continue;
+    act(core::operation_end{operation_id, "CANCELLED", {}, "cancelled"});
+    run().member_operations.erase(it);
+    return;
+  }
+  if (rack().operation_id() != operation_id) return;
+  journal::Rack& changed = change();
+  changed.set_goal(changed.step());
+  changed.set_shutting_down(false);
+  changed.set_waits_for("an operator: cancelled, bring up again to go on");
+  tell("cancelled", "members end the step they are in and stay there", "warning");
+  act(core::operation_end{
+      operation_id, "CANCELLED", {}, "cancelled; every member stays at the step it is in"});
+  changed.clear_operation_id();
+}
+
+void engine::drive_shutdown() {
+  if (!rack().shutting_down()) return;
+  bool failed = false;
+  for (const auto& [name, member] : run().members) {
+    const bool off = is_off(*member);
+    const bool stuck = is_failed(*member) && member->failure().step() == member->step();
+    failed = failed || stuck;
+    if (!off && !stuck) return;
+    if (stuck && member->spec().kind() != journal::POWER_SHELF)
+      break;  // a host that is not read off keeps its supply
+  }
+  if (failed) {
+    change().set_shutting_down(false);
+    fail(fault::POWER_OFF_NOT_CONFIRMED, "a member is not read back off; see the failed rows");
+    return;
+  }
+  journal::Rack& changed = change();
+  changed.set_shutting_down(false);
+  changed.set_goal(journal::PLANNED);
+  changed.set_step(journal::PLANNED);
+  changed.set_state("planned");
+  changed.mutable_suite()->Clear();
+  tell("shutdown_ended", "every member is read back off");
+  if (!changed.operation_id().empty())
+    act(core::operation_end{changed.operation_id(), "SUCCEEDED", {}, "every member is read back off"});
+  changed.clear_operation_id();
+  run().reported.clear();
+  run().deadline_ns = core::never_ns;
+}
+
+}  // namespace busbar::rack

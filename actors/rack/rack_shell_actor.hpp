@@ -1,0 +1,79 @@
+// The state of the rack's shell, shared by its three files: rack_actor.cpp (commit, then act),
+// rack_commands_actor.cpp (what is asked of the rack), rack_suite_actor.cpp (agents, fabric and suite runs,
+// the interlock's record).
+#pragma once
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/discovery/discovery_actor.hpp"
+#include "actors/rack/rack_actor.hpp"
+
+namespace busbar::rack {
+
+using rack_self = rack_actor::stateful_pointer<struct rack_shell>;
+using result_promise = caf::typed_response_promise<core::command_result_ptr>;
+
+// One rack's shell. Owner: the rack actor, on its turns only.
+struct rack_shell {
+  static inline const char* name = "rack";
+
+  rack_dependencies with;
+  rack_state logic;
+  std::deque<rack_event_ptr> inbox;
+  bool committing = false;
+  core::batch_ptr refused;
+  std::vector<effect> effects_after;
+  std::uint64_t timer = 1;
+  std::int64_t timer_at_ns = core::never_ns;
+  std::map<std::string, node::node_actor> nodes;
+  discovery::discovery_actor scanner;
+  std::shared_ptr<devices::cooling_source> cooling;
+  bool cooling_asked = false;
+  std::map<std::string, std::string> endpoints;  // name -> serialised, as last committed
+  std::map<std::string, std::vector<agent::Measurement>> measured;
+  std::string leased_run;
+  bool first_arming = false;
+  std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
+  std::uint64_t arming_generation = 0;
+
+  void take(rack_self self, rack_event event);
+  void pump(rack_self self);
+  void commit(rack_self self, core::batch_ptr batch);
+  void committed(rack_self self);
+  void run(rack_self self, const effect& wanted);
+  void run_effects(rack_self self, std::vector<effect> wanted);
+  void set_timer(rack_self self, std::int64_t at_ns);
+  void start_members(rack_self self);
+  void stop_members(rack_self self);
+  void bind_spec(rack_self self);
+  void start_rack_test(rack_self self, const run_rack_test& wanted);
+  void judge(rack_self self, const judge_rack_suite& wanted);
+  void arm(rack_self self, const std::string& joining);
+  void send_record(rack_self self);
+  void record_answered(rack_self self, const absl::Status& status);
+  void tell_armed(rack_self self, const std::string& tray, absl::Status status);
+  void hear_agent(rack_self self, const validation::agent_event& event);
+  void see(rack_self self, const discovery::sightings& seen);
+  void poll_cooling(rack_self self);
+  void tick(rack_self self, std::uint64_t generation);
+  void apply_manifest(rack_self self, const core::command& what, const std::string& operation,
+                      result_promise promise);
+  void end_at_once(rack_self self, const std::string& operation, const std::string& target,
+                   const std::string& message);
+  caf::result<core::command_result_ptr> submit(rack_self self, const core::command_ptr& what,
+                                               const std::string& operation);
+  void resume(rack_self self, const journal::Operation& operation);
+  node::node_actor* member(const std::string& wanted) {
+    const auto found = nodes.find(wanted);
+    return found == nodes.end() ? nullptr : &found->second;
+  }
+};
+
+}  // namespace busbar::rack
