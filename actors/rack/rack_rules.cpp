@@ -100,6 +100,11 @@ bool is_failed(const journal::Node& node) {
   return node.has_failure();
 }
 
+bool is_off(const journal::Node& node) {
+  return node.step() < journal::STAGED && node.power().observed() != journal::POWER_ON &&
+         node.power().wanted() != journal::POWER_ON;
+}
+
 std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members,
                                                           journal::MemberKind kind) {
   std::vector<std::shared_ptr<const journal::Node>> found;

@@ -72,14 +72,20 @@ std::string read_file(const std::string& path) {
               : std::string();
 }
 
-// Waits for an actor's end; false when it took longer.
-bool await_end(caf::actor_system& system, const caf::actor_addr& who, std::chrono::milliseconds limit) {
+// Tells an actor to end and waits for it; false when it took longer. Watches before it tells, by the handle: an actor that is
+// already gone must not be watched by its address.
+template <class Handle, class Tell>
+bool end_actor(caf::actor_system& system, Handle& who, std::chrono::milliseconds limit, const Tell& tell) {
   caf::scoped_actor waiter(system);
   waiter->monitor(who);
+  tell(who);
   bool ended = false;
   waiter->receive([&ended](const caf::down_msg&) { ended = true; }, caf::after(limit) >> [] {});
+  who = nullptr;
   return ended;
 }
+
+const auto tell_exit = [](const auto& who) { caf::anon_send_exit(who, caf::exit_reason::user_shutdown); };
 
 class wired_rack final : public rack_daemon {
  public:
@@ -244,16 +250,11 @@ bool wired_rack::round_trip(std::chrono::milliseconds limit) {
 }
 
 bool wired_rack::stop_operations(std::chrono::milliseconds limit) {
-  const caf::actor_addr who = caf::actor_cast<caf::actor_addr>(operations_);
-  caf::anon_send(operations_, core::stop_atom_v);
-  return await_end(*actors_, who, limit);
+  return end_actor(*actors_, operations_, limit, [](const auto& who) { caf::anon_send(who, core::stop_atom_v); });
 }
 
 bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
-  const caf::actor_addr who = supervisor_.address();
-  caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
-  const bool ended = await_end(*actors_, who, limit);
-  supervisor_ = nullptr;
+  const bool ended = end_actor(*actors_, supervisor_, limit, tell_exit);
   rack_->set(rack::rack_actor{});
   interlock_->observe({});
   agents_->stop(std::chrono::seconds(2));
@@ -263,12 +264,8 @@ bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
 }
 
 bool wired_rack::stop_store(std::chrono::milliseconds limit) {
-  const caf::actor_addr who = caf::actor_cast<caf::actor_addr>(journal_);
-  caf::anon_send_exit(journal_, caf::exit_reason::user_shutdown);
-  journal_ = nullptr;
-  const bool ended = await_end(*actors_, who, limit);
+  const bool ended = end_actor(*actors_, journal_, limit, tell_exit);
   hub_->close();
-  operations_ = nullptr;
   if (!ended) return false;
   actors_.reset();
   return log_->close().ok();
