@@ -112,7 +112,11 @@ void device::put_on_wire(const std::shared_ptr<entry>& item) {
   if (!wanted.body.empty()) out.headers.emplace_back("Content-Type", "application/json");
   if (!wanted.if_match.empty()) out.headers.emplace_back("If-Match", wanted.if_match);
   const std::string& token = wanted.with_session ? token_ : wanted.session_token;
-  if (!token.empty()) out.headers.emplace_back("X-Auth-Token", token);
+  if (!token.empty()) {
+    out.headers.emplace_back("X-Auth-Token", token);
+  } else if (!basic_.empty() && wanted.with_session) {
+    out.headers.emplace_back("Authorization", basic_);
+  }
 
   const std::uint64_t id = next_id_++;
   in_flight_.emplace(id, item);
@@ -141,6 +145,10 @@ void device::completed(std::uint64_t id, http_outcome outcome) {
     back_off();
   } else {
     all_well();
+  }
+  if (answered && !basic_.empty()) {
+    if (outcome.reply.status == 401) ++wrong_logins_[basic_user_];
+    if (outcome.reply.status < 300) wrong_logins_.erase(basic_user_);
   }
   if (answered && pin_.empty()) pin_ = outcome.reply.certificate_sha256;
   if (failed && try_again(item, outcome)) return;

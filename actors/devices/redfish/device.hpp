@@ -109,6 +109,9 @@ class device : public std::enable_shared_from_this<device> {
   const std::string& session_uri() const { return session_uri_; }
   // The account that must change its password first, as the device named it; else empty.
   const std::string& account_to_change() const { return account_to_change_; }
+  // A reader that opens no session: each request carries its login. Nothing is left behind by a killed
+  // process. A refusal counts as a wrong login.
+  void use_basic(const credentials& reader);
   int wrong_logins() const;
   void forget_wrong_logins() { wrong_logins_.clear(); }
   // Told of every session that the driver opened by itself after a 401.
@@ -162,6 +165,8 @@ class device : public std::enable_shared_from_this<device> {
 
   std::string pin_;
   credentials login_;  // of the session
+  std::string basic_;  // Authorization header of a reader that opens no session
+  std::string basic_user_;
   std::string token_;
   std::string session_uri_;
   std::string account_to_change_;

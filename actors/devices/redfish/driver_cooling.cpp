@@ -76,11 +76,15 @@ task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> f
 }  // namespace
 
 task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login, std::string rack) {
-  if (d->device->session_uri().empty() && !login.user.empty()) {
-    const absl::StatusOr<session_facts> session = co_await d->device->log_in(login);
-    // A login of another read may be under way; this one then fails and the next one finds the session.
-    if (!session.ok()) co_return session.status();
+  // No session: a rack reads the CDU for years and may die at any moment, and sessions left behind would shut
+  // others out.
+  if (d->device->wrong_logins() > 0) {
+    co_return make_fault(
+        fault::CREDENTIAL_FACTORY_REFUSED,
+        fmt::format("{} refused its reader {}; it is not asked again until its login is corrected",
+                    d->device->address(), login.user));
   }
+  if (!login.user.empty()) d->device->use_basic(login);
   const absl::StatusOr<fetched> unit = co_await find_unit(d);
   if (!unit.ok()) co_return unit.status();
   const auto facts = std::make_shared<cooling_facts>();

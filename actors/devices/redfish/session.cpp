@@ -1,5 +1,6 @@
 // The one session of a device: login, login again, counted attempts; and what error bodies say.
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 
@@ -93,8 +94,27 @@ int device::wrong_logins() const {
   return all;
 }
 
+void device::use_basic(const credentials& reader) {
+  const std::string plain = reader.user + ":" + reader.password;
+  std::string encoded(4 * ((plain.size() + 2) / 3) + 1, '\0');
+  const int length =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
+                      reinterpret_cast<const unsigned char*>(plain.data()), static_cast<int>(plain.size()));
+  encoded.resize(static_cast<std::size_t>(length));
+  basic_ = "Basic " + encoded;
+  basic_user_ = reader.user;
+}
+
 void device::password_changed(const credentials& account) {
   if (account.user == login_.user) login_ = account;
+}
+
+// Location may be absolute; the path is what we ask again.
+static std::string path_of(std::string location) {
+  const auto scheme = location.find("://");
+  if (scheme == std::string::npos) return location;
+  const auto path = location.find('/', scheme + 3);
+  return path == std::string::npos ? "" : location.substr(path);
 }
 
 // Where sessions are made: the root names it; no login is needed to read that.
@@ -160,12 +180,7 @@ task<absl::StatusOr<session_facts>> open_session(std::shared_ptr<device> self, c
   const auto document = json_document::parse(answer.body);
   const json_view view = document ? document->root() : json_view();
   facts.uri = header_of(answer.headers, "location").value_or(view.link().value_or(""));
-  // Location may be absolute; the path is what we ask again.
-  const auto scheme = facts.uri.find("://");
-  if (scheme != std::string::npos) {
-    const auto path = facts.uri.find('/', scheme + 3);
-    facts.uri = path == std::string::npos ? "" : facts.uri.substr(path);
-  }
+  facts.uri = path_of(std::move(facts.uri));
   for (const extended_message& message : messages_of(view)) {
     if (message.id != "PasswordChangeRequired") continue;
     facts.password_change_required = true;
