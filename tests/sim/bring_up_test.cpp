@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include "tests/sim/scenarios.hpp"
+
+namespace busbar::test_support {
+namespace {
+
+using namespace std::chrono_literals;
+
+exploration_report over(std::uint64_t seeds, const rack_story& story, const world_options& options = {}) {
+  return for_seeds(seeds, [&story, &options](simulation& sim) { return in_a_rack(sim, story, options); });
+}
+
+TEST(bring_up, takes_a_dark_rack_to_production_and_down_again) {
+  const auto report = over(3, [](rack_world& world) {
+    auto what = bring_up(world);
+    return what.has_value() ? what : shut_down(world);
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+TEST(bring_up, is_the_same_for_the_same_seed) {
+  const auto digest = [] {
+    simulation sim(7);
+    EXPECT_EQ(in_a_rack(sim, bring_up_through_crashes), std::nullopt);
+    return sim.trace_digest();
+  };
+  EXPECT_EQ(digest(), digest());
+}
+
+TEST(bring_up, does_each_dangerous_act_once_through_crashes) {
+  const auto report = over(6, bring_up_through_crashes);
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+TEST(bring_up, goes_through_crashes_on_rocksdb_too) {
+  world_options options;
+  options.on_disk = true;
+  const auto report = over(3, bring_up_through_crashes, options);
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+TEST(bring_up, leaves_a_failed_tray_out_and_says_so) {
+  const auto report = over(2, [](rack_world& world) -> std::optional<std::string> {
+    world.fault("missing_gpu", "r01/c03/gpu1");
+    if (auto what = bring_up_fails(world, "r01/c03", "INVENTORY_MISSING")) return what;
+    if (world.rack()->state() != "degraded") return "three of four trays are left, and the rack is " + world.rack()->state();
+    return std::nullopt;
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+TEST(bring_up, waits_for_flow_and_turns_nothing_on_without_it) {
+  const auto report = over(2, [](rack_world& world) -> std::optional<std::string> {
+    world.fault("pump", "cdu01", {}, {}, 2);
+    if (auto what = bring_up_fails(world, "r01", "POWER_FLOW_NOT_PROVEN")) return what;
+    if (world.watch->power_ons() != 1) return "more than the shelf was turned on";
+    return std::nullopt;
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+TEST(bring_up, takes_no_rack_with_one_row_missing) {
+  const auto report = over(2, [](rack_world& world) {
+    world.agents->drop_one_row("r01/c02", "all_gather");
+    return bring_up_fails(world, "r01", "SUITE_INCOMPLETE");
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+}  // namespace
+}  // namespace busbar::test_support
