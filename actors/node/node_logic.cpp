@@ -24,6 +24,7 @@ class engine {
   void on_view(const rack_view& view);
   void on_retry(const retry& command);
   void on_agent(const agent_news& news);
+  void ask_nvlink();
   void on_nvlink(const call_done& done);
   bool handle_outside_phases(const node_event& event);
   void restart_arrow();
@@ -77,6 +78,7 @@ bool engine::wants_down() const {
 bool engine::wants_work() const {
   if (wants_down()) return true;
   if (state_.node.has_failure()) return false;
+  if (state_.run.nvlink_waits && !state_.run.session_open) return true;  // after a restart of ours, at its goal already
   return current_arrow() != nullptr && state_.node.goal() > state_.node.step();
 }
 
@@ -94,6 +96,7 @@ void engine::restart_arrow() {
   const std::uint64_t next_call = run().next_call;
   const std::uint64_t nvlink_call = run().nvlink_call;
   const bool recheck = run().recheck;
+  const bool nvlink_waits = run().nvlink_waits;
   if (run().permit_held) machine_.act(release_permit{});
   if (run().test_running) machine_.act(cancel_run{node().suite().run_id()});
   run() = run_state{};
@@ -102,6 +105,7 @@ void engine::restart_arrow() {
   run().next_call = next_call;  // an answer to an older call matches nothing any more
   run().nvlink_call = nvlink_call;
   run().recheck = recheck;
+  run().nvlink_waits = nvlink_waits;
 }
 
 void engine::enter_arrow() {
@@ -159,6 +163,15 @@ void engine::on_agent(const agent_news& news) {
   }
 }
 
+void engine::ask_nvlink() {
+  if (!run().nvlink_waits || !run().session_open) return;
+  run().nvlink_waits = false;
+  call wanted;
+  wanted.op = call_op::read_nvlink;
+  wanted.id = run().nvlink_call = run().next_call++;
+  machine_.act(wanted);
+}
+
 void engine::on_nvlink(const call_done& done) {
   run().nvlink_call = 0;
   devices::nvlink_facts facts;
@@ -198,10 +211,7 @@ bool engine::handle_outside_phases(const node_event& event) {
       fail(outcome::fail(conflict->fault, conflict->message, conflict->expected, conflict->seen));
     }
   } else if (std::holds_alternative<read_nvlink_now>(event)) {
-    call wanted;
-    wanted.op = call_op::read_nvlink;
-    wanted.id = run().nvlink_call = run().next_call++;
-    machine_.act(wanted);
+    run().nvlink_waits = true;
   } else if (const auto* done = std::get_if<call_done>(&event);
              done != nullptr && done->id == run().nvlink_call && done->id != 0) {
     on_nvlink(*done);
@@ -355,6 +365,7 @@ void engine::take(const node_event& event) {
     }
   }
   drive();
+  ask_nvlink();
   if (!run().started) return;
   out_.wake_at_ns = std::min(run().again_at_ns, run().deadline_ns);
   // One that has passed is judged with the answer that is out; waking for it again would be at once, for

@@ -166,6 +166,7 @@ struct run_state {
   std::uint64_t next_call = 1;
   std::uint64_t open_call = 0;  // 0 = none
   std::uint64_t nvlink_call = 0;
+  bool nvlink_waits = false;  // asked for while no session was open: that comes first
   std::int64_t again_at_ns = core::never_ns;
   std::int64_t deadline_ns = core::never_ns;  // of the arrow
   std::int64_t phase_deadline_ns = core::never_ns;

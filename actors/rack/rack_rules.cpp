@@ -23,7 +23,7 @@ bool in_band(const devices::cooling_facts& facts, const journal::CoolingSpec& li
 }
 
 std::string show(const std::optional<double>& value, std::string_view unit) {
-  return value.has_value() ? fmt::format("{:.1f} {}", *value, unit) : fmt::format("unknown {}", unit);
+  return value.has_value() ? fmt::format("{:.0f} {}", *value, unit) : fmt::format("unknown {}", unit);
 }
 
 bool is_stale(const cooling_state& state, core::instant now) {
@@ -202,13 +202,17 @@ std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_m
   const auto peak_kw = [](const journal::Node& node) {
     return node.spec().kind() == journal::COMPUTE_TRAY ? compute_tray_peak_kw : switch_tray_peak_kw;
   };
+  const auto may_draw = [](const journal::Node& node) {
+    const auto seen = node.power().observed();
+    return node.power().wanted() == journal::POWER_ON || seen == journal::POWER_ON || seen == journal::POWERING_ON;
+  };
   double drawn_kw = peak_kw(next), given_kw = 0;
   for (const auto& [name, node] : members) {
     if (node->spec().kind() == journal::POWER_SHELF) {
       if (node->power().observed() == journal::POWER_ON) {
         given_kw += spec.sku().power_shelf().psus() * spec.sku().power_shelf().psu_watts() / 1000.0;
       }
-    } else if (name != next.name() && node->power().wanted() == journal::POWER_ON) {
+    } else if (name != next.name() && may_draw(*node)) {
       drawn_kw += peak_kw(*node);
     }
   }
@@ -279,7 +283,11 @@ std::optional<refusal> fabric_not_proven(const journal::RackSpec& spec, const me
     return refusal{fault::NVLINK_PARTITION, fmt::format("{} clique ids and {} partitions, there must be one",
                                                         cliques.size(), partitions.size())};
   }
-  if (gpu_links != switch_ports) {
+  // The host of a tray that failed may be on, with links that count on the switch side alone.
+  const journal::PartSpec& gpus = spec.sku().compute_tray().gpus();
+  const std::uint64_t failed = of_kind(members, journal::COMPUTE_TRAY).size() - count_not_failed(members, journal::COMPUTE_TRAY);
+  const std::uint64_t most = gpu_links + failed * gpus.count() * gpus.nvlinks();
+  if (switch_ports < gpu_links || switch_ports > most) {
     return refusal{
         fault::NVLINK_LINK_COUNT,
         fmt::format("{} links up on the GPU side, {} ports up on the switch side", gpu_links, switch_ports)};

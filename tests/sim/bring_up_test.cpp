@@ -40,6 +40,24 @@ TEST(bring_up, goes_through_crashes_on_rocksdb_too) {
   EXPECT_TRUE(report.passed()) << report.describe();
 }
 
+// Every member is at its goal when the fabric is read: none has work, and none has a session after a restart.
+TEST(bring_up, reads_the_fabric_after_a_restart_that_found_nothing_to_do) {
+  const auto report = over(3, [](rack_world& world) -> std::optional<std::string> {
+    world.sim.limits.fault_per_mille = 1000;
+    world.sim.add_fault("crash", [&world] { world.crash(); }, 1, [&world] {
+      if (world.rack()->step() != journal::POWERED) return false;
+      for (const auto& [name, entry] : *world.state()->nodes) {
+        if (entry.object->step() < journal::CONFIGURED) return false;
+      }
+      return true;
+    });
+    if (auto what = bring_up(world)) return what;
+    return world.lives() == 2 ? std::nullopt : std::optional<std::string>("it did not crash");
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+// The failed host is on: its links count on the switch side and nowhere else.
 TEST(bring_up, leaves_a_failed_tray_out_and_says_so) {
   const auto report = over(2, [](rack_world& world) -> std::optional<std::string> {
     world.fault("missing_gpu", "r01/c03/gpu1");
