@@ -27,6 +27,7 @@ class engine {
   void begin_bringup_now(const begin_bringup& command);
   void cancel(const std::string& operation_id);
   void drive_shutdown();
+  void stop_shutdown();
   void tell_goals();
   void report_rows();
   void finish_bringup();
@@ -44,6 +45,7 @@ class engine {
   void want(const permit_wanted& event);
   void release(const std::string& member);
   void grant_permits();
+  void end_stale_blind_windows();
   std::optional<refusal> refuse(const std::string& member, node::permit_kind kind) const;
   std::optional<refusal> refuse_power(const journal::Node& member) const;
   std::optional<refusal> refuse_blind(const journal::Node& member) const;
@@ -57,6 +59,7 @@ class engine {
   void start_suite();
   void start_test();
   void end_test();
+  void stop_suite();
   const journal::Suite* suite() const;
 
   journal::Rack& change() {

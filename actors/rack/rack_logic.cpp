@@ -109,8 +109,13 @@ void engine::watch_conditions() {
   // While flow soaks or the first reading is out, the state is unknown: shown as not proven, never as good.
   const auto flow = flow_not_proven(run().cooling, limits, now_);
   if (!flow.has_value()) set_condition("FLOW_PROVEN", true, "flow and pressure in band");
-  if (flow.has_value() && (run().cooling.in_band_since_ns == core::never_ns))
+  // Told once: its words carry readings, and readings are not state.
+  const auto bad = std::find_if(rack().conditions().begin(), rack().conditions().end(), [](const journal::Condition& row) {
+    return row.type() == "FLOW_PROVEN" && row.health() == journal::HEALTH_BAD;
+  });
+  if (flow.has_value() && run().cooling.in_band_since_ns == core::never_ns && bad == rack().conditions().end()) {
     set_condition("FLOW_PROVEN", false, flow->why);
+  }
   const auto wet = rack_detectors_not_dry(run().cooling, now_);
   set_condition("RACK_DETECTORS_DRY", !wet.has_value(), wet.has_value() ? wet->why : "rope and pan are dry");
   if (run().interlock != nullptr) {
@@ -180,7 +185,7 @@ void engine::fail(fault code, const std::string& message) {
   journal::Event& event = tell("step_failed", message, "error");
   event.set_fault(failure.fault());
   (*event.mutable_details())["step"] = step_word(changed.step());
-  run().deadline_ns = core::never_ns;
+  stop_suite();
   if (!changed.operation_id().empty()) {
     report_rows();
     act(core::operation_end{changed.operation_id(), "FAILED", failure.fault(), message});
@@ -235,6 +240,12 @@ bool engine::try_arrow() {
 void engine::advance() {
   const std::string ceiling = ceiling_of(rack().spec(), run().members);
   if (rack().ceiling() != ceiling) change().set_ceiling(ceiling);
+  const bool in_service = rack().step() == journal::RACK_PRODUCTION && !rack().shutting_down() && rack().operation_id().empty();
+  const bool lower = (ceiling == "cordoned" && rack().state() != "cordoned") || (ceiling == "degraded" && rack().state() == "production");
+  if (in_service && lower) {
+    change().set_state(ceiling);  // raised again only by a bring-up
+    tell("state_lowered", fmt::format("members failed: the rack is {}", ceiling), "error");
+  }
   if (!is_bringing_up() || rack().has_failure()) return;
   if (ceiling == "cordoned") {
     const auto bad = std::find_if(run().members.begin(), run().members.end(),
@@ -296,6 +307,8 @@ void engine::take_command(const rack_event& event) {
     journal::Rack& changed = change();
     changed.set_operation_id(down->operation_id);
     changed.set_shutting_down(true);
+    changed.set_goal(journal::PLANNED);
+    stop_suite();
     changed.clear_failure();
     changed.set_state("shutting_down");
     run().reported.clear();
@@ -314,6 +327,7 @@ void engine::take_observation(const rack_event& event) {
     take_cooling(run().cooling, rack().spec().manifest().cooling(), cooling->facts, now_);
   } else if (const auto* heard = std::get_if<interlock_heard>(&event)) {
     run().interlock = heard->view;
+    end_stale_blind_windows();
   } else if (const auto* latches = std::get_if<latches_read>(&event)) {
     import_latches(latches->latches);
   } else if (const auto* wanted = std::get_if<permit_wanted>(&event)) {
@@ -343,6 +357,7 @@ void engine::take(const rack_event& event) {
     finish_bringup();
     finish_member_operations();
   }
+  if (!is_bringing_up() || rack().has_failure()) return;  // nothing of these would be judged
   wake_by(run().deadline_ns);
   wake_by(run().nvlink_again_ns);
   wake_by(run().test_deadline_ns);

@@ -25,14 +25,32 @@ void engine::release(const std::string& member) {
   run().pending.erase(member);
 }
 
+// A daemon that died inside a blind window forgets the permit, not the interlock its window: without its end the gate would stay
+// shut for the whole ten minutes.
+void engine::end_stale_blind_windows() {
+  if (run().interlock == nullptr || run().interlock->status == nullptr) return;
+  for (const auto& device : run().interlock->status->devices()) {
+    if (!device.blind()) continue;
+    const auto held = run().held.find(device.name());
+    if (held != run().held.end() && held->second == permit_kind::blind_window) continue;
+    const auto member = run().members.find(device.name());
+    if (member != run().members.end() && member->second->blind_window()) continue;
+    act(announce_blind{device.name(), false});
+  }
+}
+
 std::optional<refusal> engine::refuse_blind(const journal::Node& member) const {
-  const auto blind = std::count_if(run().held.begin(), run().held.end(),
-                                   [](const auto& row) { return row.second == permit_kind::blind_window; });
+  std::ptrdiff_t blind = 0;  // ours to give, and those left open by a restart of this daemon
+  for (const auto& [name, other] : run().members) {
+    const auto held = run().held.find(name);
+    const bool ours = held != run().held.end() && held->second == permit_kind::blind_window;
+    if (name != member.name() && (ours || other->blind_window())) ++blind;
+  }
   if (blind >= static_cast<std::ptrdiff_t>(most_blind_trays)) {
     return refusal{fault::POWER_DETECTOR_UNKNOWN,
                    fmt::format("{} trays are blind already, no more at once", blind)};
   }
-  if (member.power().observed() != journal::POWER_ON)
+  if (member.power().observed() == journal::POWER_OFF)
     return std::nullopt;  // a host that is off needs no eyes
   if (auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet;
   return flow_not_proven(run().cooling, rack().spec().manifest().cooling(), now_);
