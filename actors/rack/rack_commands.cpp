@@ -33,7 +33,7 @@ absl::Status refuse_member_command(const core::command& what, const rack_state& 
   if (what.verb == "node_retry") {
     const auto from = what.arguments.find("from");
     const bool has_from = from != what.arguments.end() && !from->second.empty();
-    if (has_from && step_argument(what) == journal::NODE_STEP_UNSPECIFIED) {
+    if (has_from && step_argument(what) < journal::DISCOVERED) {
       return absl::InvalidArgumentError(fmt::format("{} is not a step", from->second));
     }
     if (has_from && step_argument(what) > found->second->step() + 1) {

@@ -62,9 +62,9 @@ void engine::finish_member_operations() {
   for (auto it = run().member_operations.begin(); it != run().member_operations.end();) {
     const auto found = run().members.find(it->first);
     const journal::Node* const member = found == run().members.end() ? nullptr : found->second.get();
-    const bool failed = member != nullptr && is_failed(*member);
-    const bool arrived = member != nullptr && !failed && member->operation_id() == it->second &&
-                         member->step() >= member->goal();
+    const bool begun = member != nullptr && member->operation_id() == it->second;  // before: its old failure
+    const bool failed = begun && is_failed(*member);
+    const bool arrived = begun && !failed && member->step() >= member->goal();
     if (!failed && !arrived) {
       ++it;
       continue;
@@ -98,7 +98,8 @@ void engine::begin_bringup_now(const begin_bringup& command) {
     changed.mutable_suite()->Clear();
     changed.set_step(journal::NVLINK_READY);  // a member was mended: the run is declared again, with it
   }
-  changed.set_state(step_word(changed.step()));
+  const bool arrived = changed.step() == journal::RACK_PRODUCTION;  // begun again after a restart of ours
+  changed.set_state(arrived ? ceiling_of(changed.spec(), run().members) : step_word(changed.step()));
   run().reported.clear();
   run().deadline_ns = core::never_ns;
   tell("bringup_started", "towards production");
@@ -114,12 +115,24 @@ void engine::cancel(const std::string& operation_id) {
   if (rack().operation_id() != operation_id) return;
   journal::Rack& changed = change();
   changed.set_goal(changed.step());
-  changed.set_shutting_down(false);
+  if (changed.shutting_down()) stop_shutdown();
+  stop_suite();
   changed.set_waits_for("an operator: cancelled, bring up again to go on");
   tell("cancelled", "members end the step they are in and stay there", "warning");
   act(core::operation_end{
       operation_id, "CANCELLED", {}, "cancelled; every member stays at the step it is in"});
   changed.clear_operation_id();
+}
+
+// A shutdown that ends halfway: members stay as they are, and what was proven of the whole rack no longer holds.
+void engine::stop_shutdown() {
+  journal::Rack& changed = change();
+  changed.set_shutting_down(false);
+  changed.set_goal(journal::PLANNED);  // nothing goes on again by itself
+  if (changed.step() <= journal::COOLED) return;
+  changed.set_step(journal::COOLED);
+  changed.set_state(step_word(changed.step()));
+  changed.mutable_suite()->Clear();
 }
 
 void engine::drive_shutdown() {
@@ -134,7 +147,7 @@ void engine::drive_shutdown() {
       break;  // a host that is not read off keeps its supply
   }
   if (failed) {
-    change().set_shutting_down(false);
+    stop_shutdown();
     fail(fault::POWER_OFF_NOT_CONFIRMED, "a member is not read back off; see the failed rows");
     return;
   }

@@ -92,6 +92,17 @@ void engine::start_test() {
   }
 }
 
+// The run is over for us; a later bring-up declares another.
+void engine::stop_suite() {
+  run().test_running = false;
+  run().judging = false;
+  run().test_waits.clear();
+  run().test_deadline_ns = core::never_ns;
+  run().nvlink_asked = false;
+  run().nvlink_again_ns = core::never_ns;
+  run().deadline_ns = core::never_ns;
+}
+
 void engine::end_test() {
   ++run().test;
   start_test();
@@ -112,7 +123,13 @@ std::optional<refusal> engine::drive_suite() {
     fail(fault::SUITE_INCOMPLETE, "the baseline names no rack suite, and the gate rack is required");
     return refusal{fault::SUITE_INCOMPLETE, "a rack suite"};
   }
-  if (!run().test_running && !run().judging) start_suite();
+  if (!run().test_running && !run().judging) {
+    for (const auto& tray : of_kind(run().members, journal::COMPUTE_TRAY)) {
+      if (is_failed(*tray) || tray->step() < journal::VALIDATED || tray->boot().agent_connected()) continue;
+      return refusal{fault::SUITE_INCOMPLETE, fmt::format("the agent of {} to come back", tray->name())};
+    }
+    start_suite();
+  }
   if (run().test_running && now_.monotonic_ns >= run().test_deadline_ns)
     end_test();  // what is missing, the judge names
   return refusal{
@@ -135,12 +152,16 @@ void engine::take_suite_result(const journal::SuiteResult& result) {
   if (!run().judging || result.run_id() != rack().suite().run_id()) return;
   run().judging = false;
   journal::Rack& changed = change();
+  const bool whole = result.expected() > 0 && result.results() >= result.expected() &&
+                     std::is_permutation(result.members().begin(), result.members().end(), changed.suite().members().begin(),
+                                         changed.suite().members().end());
   *changed.mutable_suite() = result;
   const bool passed =
-      result.verdict() == journal::SuiteResult::PASS || BUSBAR_MUTANT(rack_suite_always_passes) ||
+      (result.verdict() == journal::SuiteResult::PASS && whole) || BUSBAR_MUTANT(rack_suite_always_passes) ||
       (BUSBAR_MUTANT(seventeen_rows_of_eighteen) && result.verdict() == journal::SuiteResult::INCOMPLETE);
   (*changed.mutable_gates())["rack"] = passed ? "passed" : "failed";
   if (passed) changed.mutable_suite()->set_verdict(journal::SuiteResult::PASS);
+  if (!passed && result.verdict() == journal::SuiteResult::PASS) changed.mutable_suite()->set_verdict(journal::SuiteResult::INCOMPLETE);
   journal::Event& told = tell(
       "suite_result",
       fmt::format("suite {}: {}, {} of {} results", result.suite(),
