@@ -188,7 +188,9 @@ void rack_watch::nothing_dangerous_twice(const sim::journal_record& record) {
   }
   if (record.act == "password_change" || record.act == "manager_reset") more_than(all, 1, record.act);
   if (record.act == "update_push") more_than(same, 1, one);
-  if (record.act == "reset" && (record.argument == "ForceRestart" || record.argument == "PowerCycle")) more_than(same, 1, one);
+  if (record.act == "reset" && (record.argument == "ForceRestart" || record.argument == "PowerCycle")) {
+    more_than(same, allowed_.contains(one) ? allowed_.at(one) : 1, one);
+  }
 }
 
 void rack_watch::no_power_on_unproven(seen_device& device, const sim::journal_record& record) {

@@ -38,6 +38,9 @@ class rack_watch {
   // What is acknowledged now; cheap while nothing changed.
   void on_state(const std::shared_ptr<const core::snapshot>& state);
 
+  // A scenario in which an act is rightly done more often than in a bring-up: "reset ForceRestart".
+  void allow(const std::string& act, std::uint64_t times) { allowed_[act] = times; }
+
   const std::optional<std::string>& broken() const { return broken_; }
   void report(std::string what);
 
@@ -89,6 +92,7 @@ class rack_watch {
   sim::instant now_{0};
   std::optional<sim::instant> flow_good_since_, flow_bad_since_;
   sim::instant good_before_bad_{0};
+  std::map<std::string, std::uint64_t> allowed_;
   std::uint64_t power_ons_ = 0;
   std::set<std::string> arrows_taken_, waits_seen_;
   std::optional<std::string> broken_;
