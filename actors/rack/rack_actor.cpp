@@ -216,7 +216,12 @@ void restore(rack_self self) {
   shell.logic.rack.set_name(shell.with.instance);
   if (const auto rack = stored->rack(shell.with.instance)) {
     shell.logic.rack = *rack;
-    for (const auto& [name, entry] : *stored->nodes) shell.logic.run.members[name] = entry.object;
+    for (const auto& [name, entry] : *stored->nodes) {
+      auto member = std::make_shared<journal::Node>(*entry.object);
+      // Who was connected to the last life is not connected to this one until it comes back.
+      if (member->has_boot()) member->mutable_boot()->set_agent_connected(shell.with.agents->connected(name));
+      shell.logic.run.members[name] = std::move(member);
+    }
     if (BUSBAR_MUTANT(latch_cleared_by_restart)) {
       for (auto& [name, member] : shell.logic.run.members) {
         auto forgetful = std::make_shared<journal::Node>(*member);
