@@ -153,6 +153,12 @@ json firmware_store::task_body(const std::string& id, const update_task& task, i
                         {"MessageArgs", {id}},
                         {"MessageSeverity", "OK"},
                         {"Resolution", "None."}});
+    messages.push_back({{"@odata.type", "#Message.v1_2_0.Message"},
+                        {"MessageId", "Update.1.0.TransferringToComponent"},
+                        {"Message", "Image '" + task.version + "' is being transferred to '" + task.component + "'."},
+                        {"MessageArgs", {task.version, task.component}},
+                        {"MessageSeverity", "OK"},
+                        {"Resolution", "None."}});
   }
   const char* const state = !task.finished ? "Running" : task.refused ? "Exception" : "Completed";
   return {{"@odata.id", path},
