@@ -63,8 +63,10 @@ gate_verdict judge_gate(const interlock_view& view, std::string_view device) {
     return closed(not_armed, fmt::format("the arming record has no {}", device));
   if (row->latched()) return closed(leak_latched, fmt::format("a leak of {} is latched", device));
   if (row->blind()) return closed(not_armed, fmt::format("{} is in a blind window", device));
+  // A detector that is not dry is the cause of an unarmed tray, so it is named first.
+  const gate_verdict dry = judge_detectors(*row);
+  if (!dry.allowed && (row->armed() || !row->detectors().empty())) return dry;
   if (!row->armed()) return closed(not_armed, row->reason());
-  if (gate_verdict dry = judge_detectors(*row); !dry.allowed) return dry;
   if (!row->gate_open()) return closed(leak_latched, row->reason());
   return {.allowed = true, .fault = {}, .reason = {}};
 }
