@@ -76,11 +76,13 @@ http_reply device::login(const http_request& request, instant now, request_note&
   }
   json shown = *session_body(*id);
   if (access_.accounts().at(user).must_change) {
+    const std::string uri = std::string(accounts_path) + "/" + user;
     shown["@Message.ExtendedInfo"] =
         extended_info("PasswordChangeRequired",
                       "The password provided for this account must be changed before access "
                       "is granted. PATCH the Password property at " +
-                          std::string(accounts_path) + "/" + user + ".");
+                          uri + ".",
+                      json::array({uri}));
   }
   http_reply reply = json_reply(201, shown);
   reply.headers["Location"] = std::string(sessions_path) + "/" + *id;

@@ -1,5 +1,7 @@
 #include "daemon/sim/redfish_reply.hpp"
 
+#include <utility>
+
 namespace busbar::sim {
 
 http_reply json_reply(int status, const json& body) {
@@ -19,11 +21,11 @@ http_reply empty_reply(int status) {
   return reply;
 }
 
-json extended_info(std::string_view message_id, std::string_view message) {
+json extended_info(std::string_view message_id, std::string_view message, json arguments) {
   return json::array({{{"@odata.type", "#Message.v1_2_0.Message"},
                        {"MessageId", "Base.1.18." + std::string(message_id)},
                        {"Message", message},
-                       {"MessageArgs", json::array()},
+                       {"MessageArgs", std::move(arguments)},
                        {"MessageSeverity", "Critical"},
                        {"Resolution", "See the message."}}});
 }
