@@ -57,7 +57,8 @@ TEST(leases, an_empty_or_binary_file_announces_nothing) {
 
 TEST(ranges, hold_their_addresses_and_ports_and_leave_out_what_is_none) {
   journal::Discovery from;
-  for (const char* text : {"127.18.1.0/24:8443", "10.0.0.8/32", "0.0.0.0/0:1", "10.0.0.0/33", "10.0.0/8", "10.0.0.0", "10.0.0.0/8:70000", "/8"}) {
+  for (const char* text : {"127.18.1.0/24:8443", "10.0.0.8/32", "0.0.0.0/0:1", "10.0.0.0/33", "10.0.0/8",
+                           "10.0.0.0", "10.0.0.0/8:70000", "/8"}) {
     from.add_ranges(text);
   }
   const auto ranges = parse_ranges(from);
@@ -83,7 +84,8 @@ TEST(matching, the_mac_selects_one_row) {
 }
 
 TEST(matching, a_bmc_without_a_row_is_shown_and_gets_no_password) {
-  const auto seen = match(manifest(), {{"02:18:01:00:00:99", "127.18.1.99", "lease:leases"}, {"02:18:01:00:00:98", "10.9.9.9", "lease:leases"}});
+  const auto seen = match(manifest(), {{"02:18:01:00:00:99", "127.18.1.99", "lease:leases"},
+                                       {"02:18:01:00:00:98", "10.9.9.9", "lease:leases"}});
   EXPECT_TRUE(seen.members.empty());
   ASSERT_EQ(seen.endpoints.size(), 1U) << "an address outside this rack's ranges is another rack's matter";
   EXPECT_EQ(seen.endpoints[0].state(), "unmatched");
@@ -92,7 +94,8 @@ TEST(matching, a_bmc_without_a_row_is_shown_and_gets_no_password) {
 }
 
 TEST(matching, the_same_bmc_at_two_addresses_is_a_named_conflict_and_no_sighting) {
-  const auto seen = match(manifest(), {{"02:18:01:00:00:01", "127.18.1.1", "a"}, {"02:18:01:00:00:01", "127.18.1.9", "b"}});
+  const auto seen =
+      match(manifest(), {{"02:18:01:00:00:01", "127.18.1.1", "a"}, {"02:18:01:00:00:01", "127.18.1.9", "b"}});
   EXPECT_TRUE(seen.members.empty());
   ASSERT_EQ(seen.conflicts.size(), 1U);
   EXPECT_EQ(seen.conflicts[0].slot, "c01");
@@ -104,7 +107,8 @@ TEST(matching, the_same_bmc_at_two_addresses_is_a_named_conflict_and_no_sighting
 }
 
 TEST(matching, the_same_announcement_twice_is_no_conflict) {
-  const auto seen = match(manifest(), {{"02:18:01:00:00:01", "127.18.1.1", "a"}, {"02:18:01:00:00:01", "127.18.1.1", "b"}});
+  const auto seen =
+      match(manifest(), {{"02:18:01:00:00:01", "127.18.1.1", "a"}, {"02:18:01:00:00:01", "127.18.1.1", "b"}});
   EXPECT_TRUE(seen.conflicts.empty());
   EXPECT_FALSE(seen.members.empty());
   for (const sighting& one : seen.members) EXPECT_EQ(one.address, "127.18.1.1:8443");
@@ -138,9 +142,11 @@ TEST(control_plane_cases, c11_a_bmc_that_no_row_names_is_never_silently_taken_fo
   fixed.mutable_members(0)->set_address("127.18.1.1");
   fixed.mutable_members(1)->set_address("127.18.1.2");
   // c01's BMC answers at c02's address and the other way round: the MAC decides, for both.
-  const auto seen = match(fixed, {{"02:18:01:00:00:01", "127.18.1.2", "x"}, {"02:18:01:00:00:02", "127.18.1.1", "x"}});
+  const auto seen =
+      match(fixed, {{"02:18:01:00:00:01", "127.18.1.2", "x"}, {"02:18:01:00:00:02", "127.18.1.1", "x"}});
   ASSERT_EQ(seen.members.size(), 2U);
-  for (const sighting& one : seen.members) EXPECT_EQ(one.address, one.slot == "c01" ? "127.18.1.2:8443" : "127.18.1.1:8443");
+  for (const sighting& one : seen.members)
+    EXPECT_EQ(one.address, one.slot == "c01" ? "127.18.1.2:8443" : "127.18.1.1:8443");
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace busbar::node::test {
 namespace {
 
-// "Reset refused, HTTP 400, chassis must be off": the driver answers POWER_RESET_NOT_OFFERED with the state it then read.
+// "Reset refused, HTTP 400, chassis must be off": the driver answers POWER_RESET_NOT_OFFERED with the state
+// it then read.
 TEST(control_plane_cases, c1_a_reset_refused_because_it_must_be_off_turns_the_host_off_confirms_and_goes_on) {
   tray_bench bench;
   bench.want_firmware(1, "UEFI", "2.4.1", "host_restart");
@@ -14,7 +15,8 @@ TEST(control_plane_cases, c1_a_reset_refused_because_it_must_be_off_turns_the_ho
   bench.start_at(journal::INSPECTED);
   bench.scripts[call_op::reset] = [](const call& wanted) -> std::optional<scripted_answer> {
     if (wanted.reset != devices::reset_type::force_restart) return std::nullopt;
-    return scripted_answer{core::make_fault(core::fault::POWER_RESET_NOT_OFFERED, "400: chassis must be off"), std::monostate{}};
+    return scripted_answer{core::make_fault(core::fault::POWER_RESET_NOT_OFFERED, "400: chassis must be off"),
+                           std::monostate{}};
   };
   ASSERT_TRUE(bench.reaches(journal::FIRMWARE_CURRENT)) << bench.fault();
   EXPECT_EQ(bench.device->count_acts("reset ForceOff"), 1U);
@@ -26,7 +28,8 @@ TEST(control_plane_cases, c1_a_host_that_cannot_be_turned_off_ends_in_a_named_fa
   bench.want_firmware(1, "UEFI", "2.4.1", "host_restart");
   bench.device->firmware["UEFI"] = "old";
   bench.start_at(journal::INSPECTED);
-  bench.refuse(call_op::reset, core::make_fault(core::fault::POWER_RESET_NOT_OFFERED, "400: chassis must be off"));
+  bench.refuse(call_op::reset,
+               core::make_fault(core::fault::POWER_RESET_NOT_OFFERED, "400: chassis must be off"));
   bench.aim(journal::FIRMWARE_CURRENT);
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "POWER_RESET_NOT_OFFERED");
@@ -94,7 +97,8 @@ TEST(control_plane_cases, c5_a_detector_that_is_unavailable_absent_or_null_refus
     EXPECT_FALSE(bench.stored.leak_latched());
     EXPECT_EQ(bench.device->count_acts("reset On"), 0U);
     EXPECT_EQ(bench.stored.detectors_size(), 2);
-    for (const journal::Detector& row : bench.stored.detectors()) EXPECT_EQ(row.verdict(), journal::Detector::UNKNOWN);
+    for (const journal::Detector& row : bench.stored.detectors())
+      EXPECT_EQ(row.verdict(), journal::Detector::UNKNOWN);
   }
 }
 

@@ -1,5 +1,5 @@
-// Taking over a BMC's credentials: below the lock-out, never locked out, and the same two accounts and one password change
-// wherever the power is cut.
+// Taking over a BMC's credentials: below the lock-out, never locked out, and the same two accounts and one
+// password change wherever the power is cut.
 #include <gtest/gtest.h>
 
 #include "tests/unit/node/tray_bench.hpp"
@@ -18,7 +18,8 @@ void expect_taken_over(const tray_bench& bench, std::size_t orphans = 0) {
   EXPECT_EQ(device.accounts.at(own_account(rack_uid)).role, "Administrator");
   EXPECT_EQ(device.accounts.at(interlock_account(rack_uid)).role, "Operator");
   const journal::Access& access = bench.stored.access();
-  EXPECT_TRUE(access.account_created() && access.interlock_account_created() && access.factory_password_changed());
+  EXPECT_TRUE(access.account_created() && access.interlock_account_created() &&
+              access.factory_password_changed());
   EXPECT_TRUE(access.interlock_armed());
   EXPECT_EQ(bench.stored.intents_size(), 0) << bench.stored.intents(0).id();
   EXPECT_LE(device.sessions.size(), 1U + orphans) << "sessions were left behind";
@@ -30,7 +31,9 @@ TEST(credentials, two_accounts_then_one_password_change) {
   ASSERT_TRUE(bench.reaches(journal::CREDENTIALED)) << bench.fault();
   expect_taken_over(bench);
   const auto& acts = bench.device->acts;
-  const auto at = [&acts](const std::string& act) { return std::find(acts.begin(), acts.end(), act) - acts.begin(); };
+  const auto at = [&acts](const std::string& act) {
+    return std::find(acts.begin(), acts.end(), act) - acts.begin();
+  };
   EXPECT_LT(at("create " + own_account(rack_uid)), at("create " + interlock_account(rack_uid)));
   EXPECT_LT(at("create " + interlock_account(rack_uid)), at("password root"));
 }
@@ -39,7 +42,8 @@ TEST(credentials, passwords_are_in_the_vault_before_the_bmc_is_asked) {
   tray_bench bench;
   bench.start_at(journal::IDENTIFIED);
   bench.scripts[call_op::create_own_account] = [&bench](const call&) -> std::optional<scripted_answer> {
-    EXPECT_TRUE(bench.vault.contains(own_secret(bench.stored)) && bench.vault.contains(interlock_secret(bench.stored)) &&
+    EXPECT_TRUE(bench.vault.contains(own_secret(bench.stored)) &&
+                bench.vault.contains(interlock_secret(bench.stored)) &&
                 bench.vault.contains(breakglass_secret(bench.stored)));
     return std::nullopt;
   };
@@ -121,7 +125,8 @@ TEST(credentials, an_unsure_demanded_change_is_settled_by_a_login) {
       }
       return scripted_answer{unreachable(), std::monostate{}};
     };
-    ASSERT_TRUE(bench.reaches(journal::CREDENTIALED)) << took << " " << bench.fault() << " " << bench.state.node.failure().message();
+    ASSERT_TRUE(bench.reaches(journal::CREDENTIALED))
+        << took << " " << bench.fault() << " " << bench.state.node.failure().message();
     expect_taken_over(bench);
   }
 }
@@ -144,7 +149,8 @@ TEST(credentials, an_unsure_change_is_settled_by_a_login) {
   }
 }
 
-// Every crash window of the way to CREDENTIALED: after each commit, with and without what it was to be followed by.
+// Every crash window of the way to CREDENTIALED: after each commit, with and without what it was to be
+// followed by.
 void cut_everywhere(bool change_demanded) {
   for (const cut where : {cut::before_effects, cut::after_effects}) {
     for (int at = 1;; ++at) {
@@ -157,8 +163,9 @@ void cut_everywhere(bool change_demanded) {
         EXPECT_GT(at, 8);
         break;
       }
-      ASSERT_TRUE(arrived) << "cut at commit " << at << (where == cut::before_effects ? " before" : " after") << " its effects: "
-                           << bench.fault() << " " << bench.state.node.failure().message() << " waits for " << bench.state.node.waits_for();
+      ASSERT_TRUE(arrived) << "cut at commit " << at << (where == cut::before_effects ? " before" : " after")
+                           << " its effects: " << bench.fault() << " " << bench.state.node.failure().message()
+                           << " waits for " << bench.state.node.waits_for();
       SCOPED_TRACE(at);
       expect_taken_over(bench, where == cut::after_effects ? 1 : 0);
       EXPECT_EQ(bench.stored.access().login_failures(), 0U);
@@ -166,8 +173,12 @@ void cut_everywhere(bool change_demanded) {
   }
 }
 
-TEST(credentials, every_crash_window_ends_with_two_accounts_and_one_change) { cut_everywhere(false); }
-TEST(credentials, every_crash_window_of_a_demanded_change_ends_with_two_accounts_and_one_change) { cut_everywhere(true); }
+TEST(credentials, every_crash_window_ends_with_two_accounts_and_one_change) {
+  cut_everywhere(false);
+}
+TEST(credentials, every_crash_window_of_a_demanded_change_ends_with_two_accounts_and_one_change) {
+  cut_everywhere(true);
+}
 
 TEST(credentials, reaching_them_again_makes_nothing_twice) {
   tray_bench bench;

@@ -22,7 +22,8 @@ void old_everywhere(tray_bench& bench) {
   bench.want_firmware(4, "GPU_0", "97", "host_restart");
   bench.want_firmware(1, "FW_BMC_0", "25.10-3", "bmc_reset");
   bench.want_firmware(2, "FW_ERoT_BMC_0", "1.9", "bmc_reset");
-  for (const char* component : {"UEFI", "GPU_0", "FW_BMC_0", "FW_ERoT_BMC_0"}) bench.device->firmware[component] = "old";
+  for (const char* component : {"UEFI", "GPU_0", "FW_BMC_0", "FW_ERoT_BMC_0"})
+    bench.device->firmware[component] = "old";
 }
 
 TEST(firmware, nothing_is_required_of_a_kind_without_rows) {
@@ -36,7 +37,8 @@ TEST(firmware, nothing_is_required_of_a_kind_without_rows) {
 TEST(firmware, rows_that_are_current_are_not_pushed) {
   tray_bench bench;
   old_everywhere(bench);
-  bench.device->firmware = {{"UEFI", "2.4.1"}, {"GPU_0", "97"}, {"FW_BMC_0", "25.10-3"}, {"FW_ERoT_BMC_0", "1.9"}};
+  bench.device->firmware = {
+      {"UEFI", "2.4.1"}, {"GPU_0", "97"}, {"FW_BMC_0", "25.10-3"}, {"FW_ERoT_BMC_0", "1.9"}};
   bench.start_at(journal::INSPECTED);
   ASSERT_TRUE(bench.reaches(journal::FIRMWARE_CURRENT));
   EXPECT_TRUE(dangerous(bench).empty());
@@ -47,12 +49,15 @@ TEST(firmware, bmc_rows_come_first_in_order_and_rows_of_one_activation_share_it)
   tray_bench bench;
   old_everywhere(bench);
   bench.start_at(journal::INSPECTED);
-  ASSERT_TRUE(bench.reaches(journal::FIRMWARE_CURRENT)) << bench.fault() << " " << bench.state.node.failure().message();
-  EXPECT_EQ(dangerous(bench), (std::vector<std::string>{"push FW_BMC_0", "push FW_ERoT_BMC_0", "reset_manager", "push UEFI", "push GPU_0",
-                                                        "reset ForceRestart"}));
+  ASSERT_TRUE(bench.reaches(journal::FIRMWARE_CURRENT))
+      << bench.fault() << " " << bench.state.node.failure().message();
+  EXPECT_EQ(dangerous(bench),
+            (std::vector<std::string>{"push FW_BMC_0", "push FW_ERoT_BMC_0", "reset_manager", "push UEFI",
+                                      "push GPU_0", "reset ForceRestart"}));
   EXPECT_EQ(bench.permits_asked, (std::vector<permit_kind>{permit_kind::blind_window, permit_kind::restart}));
   EXPECT_EQ(bench.releases, 2);
-  for (const FirmwareProgress& row : bench.stored.firmware()) EXPECT_EQ(row.state(), FirmwareProgress::CURRENT) << row.component();
+  for (const FirmwareProgress& row : bench.stored.firmware())
+    EXPECT_EQ(row.state(), FirmwareProgress::CURRENT) << row.component();
   EXPECT_EQ(bench.stored.intents_size(), 0);
   EXPECT_FALSE(bench.stored.blind_window());
   EXPECT_TRUE(bench.told("firmware_read_back", "UEFI reads back 2.4.1"));
@@ -62,7 +67,8 @@ TEST(firmware, bmc_rows_come_first_in_order_and_rows_of_one_activation_share_it)
 TEST(firmware, a_wrong_digest_pushes_nothing) {
   tray_bench bench;
   bench.want_firmware(1, "UEFI", "2.4.1", "host_restart");
-  (*bench.spec.mutable_baseline()->mutable_firmware())["compute_tray"].mutable_rows(0)->set_sha256(std::string(64, 'a'));
+  (*bench.spec.mutable_baseline()->mutable_firmware())["compute_tray"].mutable_rows(0)->set_sha256(
+      std::string(64, 'a'));
   bench.device->firmware["UEFI"] = "old";
   bench.start_at(journal::INSPECTED);
   bench.aim(journal::FIRMWARE_CURRENT);
@@ -107,10 +113,13 @@ TEST(firmware, a_task_that_vanished_is_decided_by_the_version) {
     bench.start_at(journal::INSPECTED);
     bench.scripts[call_op::read_task] = [&bench, good](const call&) {
       if (good) bench.device->firmware["UEFI"] = "2.4.1";
-      return scripted_answer{absl::OkStatus(), devices::task_facts{devices::task_state::gone, std::nullopt, ""}};
+      return scripted_answer{absl::OkStatus(),
+                             devices::task_facts{devices::task_state::gone, std::nullopt, ""}};
     };
     bench.aim(journal::FIRMWARE_CURRENT);
-    bench.run_until([&bench] { return bench.state.node.has_failure() || bench.state.node.step() == journal::FIRMWARE_CURRENT; });
+    bench.run_until([&bench] {
+      return bench.state.node.has_failure() || bench.state.node.step() == journal::FIRMWARE_CURRENT;
+    });
     EXPECT_EQ(bench.fault(), good ? "" : "FIRMWARE_TASK_LOST");
     EXPECT_EQ(bench.device->count_acts("push UEFI"), 1U);
   }
@@ -123,7 +132,8 @@ TEST(firmware, a_lost_task_of_an_earlier_try_names_no_later_failure) {
   bench.activates = false;
   bench.start_at(journal::INSPECTED);
   bench.scripts[call_op::read_task] = [](const call&) {
-    return scripted_answer{absl::OkStatus(), devices::task_facts{devices::task_state::gone, std::nullopt, ""}};
+    return scripted_answer{absl::OkStatus(),
+                           devices::task_facts{devices::task_state::gone, std::nullopt, ""}};
   };
   bench.aim(journal::FIRMWARE_CURRENT);
   ASSERT_TRUE(bench.fails());
@@ -145,7 +155,8 @@ TEST(firmware, a_refused_push_and_a_failed_task_are_named) {
   EXPECT_EQ(bench.fault(), "FIRMWARE_REFUSED");
   bench.scripts.clear();
   bench.scripts[call_op::read_task] = [](const call&) {
-    return scripted_answer{absl::OkStatus(), devices::task_facts{devices::task_state::failed, std::nullopt, "flash worn out"}};
+    return scripted_answer{absl::OkStatus(),
+                           devices::task_facts{devices::task_state::failed, std::nullopt, "flash worn out"}};
   };
   bench.heal(retry{});
   ASSERT_TRUE(bench.fails());
@@ -192,9 +203,11 @@ TEST(firmware, every_crash_window_ends_current_with_nothing_dangerous_repeated) 
         EXPECT_GT(at, 20);
         break;
       }
-      ASSERT_TRUE(arrived) << "cut at commit " << at << ": " << bench.fault() << " " << bench.state.node.failure().message();
-      EXPECT_EQ(dangerous(bench).size(), 6U) << "cut at commit " << at << (where == cut::before_effects ? " before" : " after") << ": "
-                                             << ::testing::PrintToString(dangerous(bench));
+      ASSERT_TRUE(arrived) << "cut at commit " << at << ": " << bench.fault() << " "
+                           << bench.state.node.failure().message();
+      EXPECT_EQ(dangerous(bench).size(), 6U)
+          << "cut at commit " << at << (where == cut::before_effects ? " before" : " after") << ": "
+          << ::testing::PrintToString(dangerous(bench));
       EXPECT_EQ(bench.stored.intents_size(), 0) << bench.stored.intents(0).id() << " cut at commit " << at;
       EXPECT_FALSE(bench.stored.blind_window());
     }
@@ -271,7 +284,8 @@ TEST(firmware, every_crash_window_of_a_composed_restart_ends_on_and_current) {
       bench.power_cut(at, where);
       const bool arrived = bench.reaches(journal::FIRMWARE_CURRENT);
       if (bench.crashes == 0) break;
-      ASSERT_TRUE(arrived) << "cut at commit " << at << ": " << bench.fault() << " " << bench.state.node.failure().message();
+      ASSERT_TRUE(arrived) << "cut at commit " << at << ": " << bench.fault() << " "
+                           << bench.state.node.failure().message();
       EXPECT_EQ(dangerous(bench).size(), 3U) << at << ::testing::PrintToString(dangerous(bench));
       EXPECT_EQ(bench.stored.intents_size(), 0) << bench.stored.intents(0).id() << " cut at commit " << at;
     }

@@ -1,4 +1,5 @@
-// Who the device is against who the manifest says: every difference is named with both values, and that tray stops.
+// Who the device is against who the manifest says: every difference is named with both values, and that tray
+// stops.
 #include <gtest/gtest.h>
 
 #include "actors/node/identity_logic.hpp"
@@ -32,7 +33,8 @@ TEST(identity, names_a_wrong_serial_with_both_values) {
 }
 
 TEST(identity, takes_no_placeholder_for_a_serial) {
-  for (const char* text : {"NA", "n/a", "", "0123456789", "To be filled by O.E.M.", "0000000", "XXXXXXX", "None", "Default string"}) {
+  for (const char* text : {"NA", "n/a", "", "0123456789", "To be filled by O.E.M.", "0000000", "XXXXXXX",
+                           "None", "Default string"}) {
     const auto stop = identify([text](tray_bench& bench) { bench.device->identity.serial = text; });
     EXPECT_EQ(stop.fault, "IDENTITY_SERIAL_PLACEHOLDER") << text;
     EXPECT_EQ(stop.expected, "SN1");
@@ -64,8 +66,10 @@ TEST(identity, names_another_owner_and_touches_nothing) {
 }
 
 TEST(identity, knows_its_own_accounts_from_anothers) {
-  const std::vector<devices::account_facts> ours{{"", own_account(rack_uid), "", {}, {}}, {"", interlock_account(rack_uid), "", {}, {}},
-                                                 {"", "busbar-operator", "", {}, {}}, {"", "root", "", {}, {}}};
+  const std::vector<devices::account_facts> ours{{"", own_account(rack_uid), "", {}, {}},
+                                                 {"", interlock_account(rack_uid), "", {}, {}},
+                                                 {"", "busbar-operator", "", {}, {}},
+                                                 {"", "root", "", {}, {}}};
   EXPECT_FALSE(foreign_owner(ours, rack_uid).has_value());
   EXPECT_EQ(foreign_owner({{"", "busbar-12345678-il", "", {}, {}}}, rack_uid), "busbar-12345678-il");
 }
@@ -75,7 +79,8 @@ TEST(identity, the_same_bmc_at_two_addresses_stops_the_tray_before_any_login) {
   bench.start();
   bench.state.node.mutable_identity()->clear_address();
   bench.aim(journal::CREDENTIALED);
-  bench.give(endpoint_conflict{core::fault::IDENTITY_DUPLICATE, "announced twice", "one address", "127.18.1.7 and 127.18.1.9"});
+  bench.give(endpoint_conflict{core::fault::IDENTITY_DUPLICATE, "announced twice", "one address",
+                               "127.18.1.7 and 127.18.1.9"});
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "IDENTITY_DUPLICATE");
   EXPECT_EQ(bench.state.node.failure().seen(), "127.18.1.7 and 127.18.1.9");
@@ -128,7 +133,8 @@ TEST(identity, a_row_without_a_serial_is_known_by_mac_and_slot_even_if_the_bmc_s
   bench.state.node.mutable_spec()->clear_serial();
   bench.device->identity.serial = "NA";
   bench.start();
-  EXPECT_TRUE(bench.reaches(journal::STAGED)) << bench.fault() << ": " << bench.state.node.failure().message();
+  EXPECT_TRUE(bench.reaches(journal::STAGED))
+      << bench.fault() << ": " << bench.state.node.failure().message();
 }
 
 }  // namespace

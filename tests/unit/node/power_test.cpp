@@ -1,4 +1,5 @@
-// Host power: on only dry and permitted, off only when read so, and nothing taken for done that was only accepted.
+// Host power: on only dry and permitted, off only when read so, and nothing taken for done that was only
+// accepted.
 #include <gtest/gtest.h>
 
 #include "actors/node/detector_logic.hpp"
@@ -9,11 +10,10 @@ namespace {
 
 using devices::power_facts;
 
-
 std::size_t resets(const tray_bench& bench, devices::reset_type type) {
-  return static_cast<std::size_t>(std::count_if(bench.calls.begin(), bench.calls.end(), [type](const call& one) {
-    return one.op == call_op::reset && one.reset == type;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(bench.calls.begin(), bench.calls.end(),
+                    [type](const call& one) { return one.op == call_op::reset && one.reset == type; }));
 }
 
 TEST(host_power, goes_on_dry_and_permitted_and_is_read_back) {
@@ -35,7 +35,8 @@ TEST(host_power, stays_off_while_a_needed_detector_is_not_known_to_be_dry) {
     bench.start_at(journal::CREDENTIALED);
     bench.aim(journal::STAGED);
     ASSERT_TRUE(bench.fails());
-    EXPECT_EQ(bench.fault(), verdict == journal::Detector::LEAK ? "POWER_LEAK_LATCHED" : "POWER_DETECTOR_UNKNOWN");
+    EXPECT_EQ(bench.fault(),
+              verdict == journal::Detector::LEAK ? "POWER_LEAK_LATCHED" : "POWER_DETECTOR_UNKNOWN");
     EXPECT_EQ(bench.stored.leak_latched(), verdict == journal::Detector::LEAK) << "unknown is no leak either";
     EXPECT_EQ(bench.device->count_acts("reset On"), 0U);
     EXPECT_EQ(bench.releases, 1) << "the permit goes back";
@@ -82,7 +83,9 @@ TEST(host_power, waits_for_a_permit_and_names_the_refusal_when_its_time_is_over)
 TEST(host_power, an_accepted_power_on_that_is_never_read_on_is_named) {
   tray_bench bench;
   bench.start_at(journal::CREDENTIALED);
-  bench.scripts[call_op::reset] = [](const call&) { return scripted_answer{absl::OkStatus(), std::monostate{}}; };
+  bench.scripts[call_op::reset] = [](const call&) {
+    return scripted_answer{absl::OkStatus(), std::monostate{}};
+  };
   bench.aim(journal::STAGED);
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "POWER_ON_NOT_CONFIRMED");
@@ -93,7 +96,9 @@ TEST(host_power, a_trouble_that_is_over_does_not_name_a_later_deadline) {
   tray_bench bench;
   bench.start_at(journal::CREDENTIALED);
   bench.refuse_once(call_op::read_power, unreachable());
-  bench.scripts[call_op::reset] = [](const call&) { return scripted_answer{absl::OkStatus(), std::monostate{}}; };
+  bench.scripts[call_op::reset] = [](const call&) {
+    return scripted_answer{absl::OkStatus(), std::monostate{}};
+  };
   bench.aim(journal::STAGED);
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "POWER_ON_NOT_CONFIRMED");
@@ -104,7 +109,8 @@ TEST(host_power, an_unsure_power_on_is_looked_at_before_it_is_asked_again) {
   bench.start_at(journal::CREDENTIALED);
   bench.refuse_once(call_op::reset, unreachable());
   ASSERT_TRUE(bench.reaches(journal::STAGED));
-  const auto first = std::find_if(bench.calls.begin(), bench.calls.end(), [](const call& one) { return one.op == call_op::reset; });
+  const auto first = std::find_if(bench.calls.begin(), bench.calls.end(),
+                                  [](const call& one) { return one.op == call_op::reset; });
   EXPECT_EQ(std::next(first)->op, call_op::read_power);
   EXPECT_EQ(bench.device->count_acts("reset On"), 1U);
 }
@@ -122,14 +128,17 @@ TEST(host_power, a_foreign_host_that_is_on_is_turned_off_and_staged) {
   bench.start_at(journal::CREDENTIALED);
   bench.device->power = journal::POWER_ON;
   ASSERT_TRUE(bench.reaches(journal::STAGED)) << bench.fault();
-  EXPECT_EQ(bench.device->acts, (std::vector<std::string>{"login " + own_account(rack_uid), "reset ForceOff", "reset On"}));
+  EXPECT_EQ(bench.device->acts,
+            (std::vector<std::string>{"login " + own_account(rack_uid), "reset ForceOff", "reset On"}));
   EXPECT_EQ(bench.spins, 0);
 }
 
 TEST(host_power, a_boot_once_that_reads_back_different_stops_before_power) {
   tray_bench bench;
   bench.start_at(journal::CREDENTIALED);
-  bench.scripts[call_op::set_boot_once] = [](const call&) { return scripted_answer{absl::OkStatus(), std::string("https://x/?token=1")}; };
+  bench.scripts[call_op::set_boot_once] = [](const call&) {
+    return scripted_answer{absl::OkStatus(), std::string("https://x/?token=1")};
+  };
   bench.aim(journal::STAGED);
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "CONFIG_DRIFT");
@@ -182,7 +191,9 @@ TEST(host_power, a_graceful_shutdown_that_is_not_offered_is_done_by_force) {
 TEST(host_power, force_off_acknowledged_but_still_on_is_named_and_not_believed) {
   tray_bench bench;
   bench.start_at(journal::PRODUCTION);
-  bench.scripts[call_op::reset] = [](const call&) { return scripted_answer{absl::OkStatus(), std::monostate{}}; };
+  bench.scripts[call_op::reset] = [](const call&) {
+    return scripted_answer{absl::OkStatus(), std::monostate{}};
+  };
   bench.aim(journal::CREDENTIALED);
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "POWER_OFF_NOT_CONFIRMED");
@@ -194,14 +205,17 @@ TEST(host_power, a_host_that_goes_off_late_is_still_believed_only_then) {
   tray_bench bench;
   bench.start_at(journal::PRODUCTION);
   const std::int64_t off_at = bench.now.monotonic_ns + 150'000'000'000;  // 20 s after the force, in the limit
-  bench.scripts[call_op::reset] = [](const call&) { return scripted_answer{absl::OkStatus(), std::monostate{}}; };
+  bench.scripts[call_op::reset] = [](const call&) {
+    return scripted_answer{absl::OkStatus(), std::monostate{}};
+  };
   bench.scripts[call_op::read_power] = [&bench, off_at](const call&) {
     power_facts facts;
     facts.state = bench.now.monotonic_ns >= off_at ? journal::POWER_OFF : journal::POWER_ON;
     return scripted_answer{absl::OkStatus(), facts};
   };
   bench.aim(journal::CREDENTIALED);
-  ASSERT_TRUE(bench.run_until([&bench] { return bench.state.node.step() == journal::CREDENTIALED; })) << bench.fault();
+  ASSERT_TRUE(bench.run_until([&bench] { return bench.state.node.step() == journal::CREDENTIALED; }))
+      << bench.fault();
   EXPECT_GE(bench.now.monotonic_ns, off_at);
 }
 
@@ -222,7 +236,8 @@ TEST(host_power, every_crash_window_of_power_on_turns_the_host_on_once) {
 }
 
 TEST(detectors, a_degraded_one_is_unknown_and_no_leak) {
-  const auto rows = match_detectors({"a", "b"}, {{"a", journal::Detector::DRY, "", {}}, {"b", journal::Detector::UNKNOWN, "Degraded", {}}});
+  const auto rows = match_detectors(
+      {"a", "b"}, {{"a", journal::Detector::DRY, "", {}}, {"b", journal::Detector::UNKNOWN, "Degraded", {}}});
   const auto problem = not_known_dry(rows);
   ASSERT_TRUE(problem.has_value());
   EXPECT_EQ(problem->code, core::fault::POWER_DETECTOR_UNKNOWN);
@@ -230,10 +245,10 @@ TEST(detectors, a_degraded_one_is_unknown_and_no_leak) {
 }
 
 TEST(detectors, a_leak_is_named_before_an_unknown) {
-  const auto rows = match_detectors({"a", "b"}, {{"a", journal::Detector::UNKNOWN, "", {}}, {"b", journal::Detector::LEAK, "wet", {}}});
+  const auto rows = match_detectors(
+      {"a", "b"}, {{"a", journal::Detector::UNKNOWN, "", {}}, {"b", journal::Detector::LEAK, "wet", {}}});
   EXPECT_EQ(not_known_dry(rows)->code, core::fault::POWER_LEAK_LATCHED);
 }
-
 
 }  // namespace
 }  // namespace busbar::node::test

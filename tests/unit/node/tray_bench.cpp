@@ -99,9 +99,12 @@ std::string slot_of(journal::MemberKind kind) {
 
 }  // namespace
 
-absl::Status unreachable() { return core::make_fault(core::fault::BMC_UNREACHABLE, "no route to the BMC"); }
+absl::Status unreachable() {
+  return core::make_fault(core::fault::BMC_UNREACHABLE, "no route to the BMC");
+}
 
-tray_bench::tray_bench(journal::MemberKind kind) : secrets_(std::make_shared<secrets>(vault)), agents_(std::make_shared<agents>()) {
+tray_bench::tray_bench(journal::MemberKind kind)
+    : secrets_(std::make_shared<secrets>(vault)), agents_(std::make_shared<agents>()) {
   std::string pattern = (std::filesystem::temp_directory_path() / "tray_bench_XXXXXX").string();
   site_ = ::mkdtemp(pattern.data());
   fill_spec(spec);
@@ -153,7 +156,8 @@ void tray_bench::want_firmware(std::uint32_t order, const std::string& component
 journal::Detector::Verdict tray_bench::all_detectors(journal::Detector::Verdict verdict) {
   device->detectors.clear();
   if (device->kind == journal::COMPUTE_TRAY) {
-    device->detectors = {{"0_ColdPlate", verdict, "as set", std::nullopt}, {"0_Manifold", verdict, "as set", std::nullopt}};
+    device->detectors = {{"0_ColdPlate", verdict, "as set", std::nullopt},
+                         {"0_Manifold", verdict, "as set", std::nullopt}};
   } else if (device->kind == journal::SWITCH_TRAY) {
     device->detectors = {{"leakage1", verdict, "as set", std::nullopt}};
   }
@@ -169,7 +173,8 @@ void tray_bench::start_at(journal::NodeStep step) {
   if (step >= journal::DISCOVERED) node.mutable_identity()->set_pin_sha256(device->certificate);
   if (step >= journal::IDENTIFIED) node.mutable_identity()->set_serial(device->identity.serial.value_or(""));
   if (step >= journal::CREDENTIALED) {
-    for (const std::string& name : {own_secret(node), interlock_secret(node), breakglass_secret(node)}) vault[name] = "made-" + name;
+    for (const std::string& name : {own_secret(node), interlock_secret(node), breakglass_secret(node)})
+      vault[name] = "made-" + name;
     device->accounts[own_account(rack_uid)] = {vault[own_secret(node)], "Administrator"};
     device->accounts[interlock_account(rack_uid)] = {vault[interlock_secret(node)], "Operator"};
     device->accounts["root"].password = vault[breakglass_secret(node)];
@@ -194,7 +199,9 @@ void tray_bench::aim(journal::NodeStep goal) {
   give(rack_view{goal, "operations/1"});
 }
 
-void tray_bench::give(const node_event& event) { pending_.push_back(event); }
+void tray_bench::give(const node_event& event) {
+  pending_.push_back(event);
+}
 
 void tray_bench::hello() {
   agent_up_ = true;
@@ -239,7 +246,8 @@ void tray_bench::perform(const effect& wanted) {
     perform_call(*asked);
   } else if (const auto* permit = std::get_if<want_permit>(&wanted)) {
     permits_asked.push_back(permit->kind);
-    pending_.emplace_back(permit_answer{permit->kind, grants, grants ? "" : refusal_words, grants ? std::nullopt : refusal_fault});
+    pending_.emplace_back(permit_answer{permit->kind, grants, grants ? "" : refusal_words,
+                                        grants ? std::nullopt : refusal_fault});
   } else if (std::holds_alternative<release_permit>(wanted)) {
     ++releases;
   } else if (std::holds_alternative<arm_interlock>(wanted)) {
@@ -277,16 +285,19 @@ void tray_bench::perform_call(const call& wanted) {
   }
   if (wanted.op == call_op::read_task && tasks_end) {
     if (const auto task = device->tasks.find(wanted.text); task != device->tasks.end()) {
-      if (task->second.state == devices::task_state::running) staged_firmware_[task->second.component] = task->second.version;
+      if (task->second.state == devices::task_state::running)
+        staged_firmware_[task->second.component] = task->second.version;
       task->second.state = devices::task_state::completed;
     }
   }
-  device_context context{secrets_, agents_, [](const std::function<void()>& work) { work(); }, site_.string(), state.spec,
-                         std::make_shared<const journal::Node>(stored), state.rack_uid};
+  device_context context{secrets_,       agents_,    [](const std::function<void()>& work) { work(); },
+                         site_.string(), state.spec, std::make_shared<const journal::Node>(stored),
+                         state.rack_uid};
   const std::size_t acts_before = device->acts.size();
-  start_device_call(driver_, std::move(context), wanted, [this, id = wanted.id](absl::Status status, call_facts facts) {
-    pending_.emplace_back(call_done{id, std::move(status), std::move(facts)});
-  });
+  start_device_call(driver_, std::move(context), wanted,
+                    [this, id = wanted.id](absl::Status status, call_facts facts) {
+                      pending_.emplace_back(call_done{id, std::move(status), std::move(facts)});
+                    });
   after_call(wanted, acts_before);
 }
 
@@ -328,8 +339,8 @@ bool tray_bench::run_until(const std::function<bool()>& done, int most_events) {
 
 bool tray_bench::reaches(journal::NodeStep step) {
   aim(step);
-  return run_until([this, step] { return state.node.step() >= step || state.node.has_failure(); }) && state.node.step() >= step &&
-         !state.node.has_failure();
+  return run_until([this, step] { return state.node.step() >= step || state.node.has_failure(); }) &&
+         state.node.step() >= step && !state.node.has_failure();
 }
 
 bool tray_bench::fails() {
@@ -338,7 +349,8 @@ bool tray_bench::fails() {
 
 void tray_bench::heal(const node_event& event) {
   const auto retries = [this] {
-    return std::count_if(events.begin(), events.end(), [](const journal::Event& told) { return told.type() == "retried"; });
+    return std::count_if(events.begin(), events.end(),
+                         [](const journal::Event& told) { return told.type() == "retried"; });
   };
   const auto before = retries();
   give(event);
@@ -350,7 +362,8 @@ void tray_bench::settle() {
 }
 
 std::size_t tray_bench::calls_of(call_op op) const {
-  return static_cast<std::size_t>(std::count_if(calls.begin(), calls.end(), [op](const call& one) { return one.op == op; }));
+  return static_cast<std::size_t>(
+      std::count_if(calls.begin(), calls.end(), [op](const call& one) { return one.op == op; }));
 }
 
 bool tray_bench::told(std::string_view type, std::string_view words) const {
@@ -359,7 +372,9 @@ bool tray_bench::told(std::string_view type, std::string_view words) const {
   });
 }
 
-void tray_bench::mute(call_op op) { muted.insert(op); }
+void tray_bench::mute(call_op op) {
+  muted.insert(op);
+}
 
 void tray_bench::refuse(call_op op, absl::Status status) {
   scripts[op] = [status](const call&) { return scripted_answer{status, std::monostate{}}; };

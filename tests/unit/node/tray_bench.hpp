@@ -1,5 +1,6 @@
-// One member on a bench: its logic, a device that is a plain struct behind the real device calls, a rack that says yes, a clock
-// that moves only to the next due time, and a power cut at any commit. CAF-free, one thread.
+// One member on a bench: its logic, a device that is a plain struct behind the real device calls, a rack that
+// says yes, a clock that moves only to the next due time, and a power cut at any commit. CAF-free, one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ class tray_bench {
 
   // Change these before start().
   journal::RackSpec spec;
-  void want_firmware(std::uint32_t order, const std::string& component, const std::string& version, const std::string& activation);
+  void want_firmware(std::uint32_t order, const std::string& component, const std::string& version,
+                     const std::string& activation);
 
   // The member as it stands at a step, reached without its device being asked.
   void start_at(journal::NodeStep step);
@@ -49,17 +51,20 @@ class tray_bench {
   // Delivers what is due, moving the clock, until done or nothing is due any more.
   bool run_until(const std::function<bool()>& done, int most_events = 60000);
   bool reaches(journal::NodeStep step);
-  bool fails();                       // runs until the member has a named failure
+  bool fails();                        // runs until the member has a named failure
   void heal(const node_event& event);  // gives it and runs until the member has begun again
-  void settle();                      // runs until nothing is due
-  void crash();                       // what is stored stays, and the device; the rest is gone
-  void power_cut(int at_commit, cut where) { cut_at_ = commits + at_commit; cut_where_ = where; }
+  void settle();                       // runs until nothing is due
+  void crash();                        // what is stored stays, and the device; the rest is gone
+  void power_cut(int at_commit, cut where) {
+    cut_at_ = commits + at_commit;
+    cut_where_ = where;
+  }
 
   std::string fault() const { return state.node.failure().fault(); }
   std::size_t calls_of(call_op op) const;
   bool told(std::string_view type, std::string_view words = {}) const;
   journal::Detector::Verdict all_detectors(journal::Detector::Verdict verdict);
-  void mute(call_op op);              // asked, never answered
+  void mute(call_op op);  // asked, never answered
   void refuse(call_op op, absl::Status status);
   void refuse_once(call_op op, absl::Status status);
 
@@ -76,14 +81,14 @@ class tray_bench {
   int commits = 0;
   int crashes = 0;
   int releases = 0;
-  int spins = 0;                      // wakes that were due at once again and did nothing
+  int spins = 0;  // wakes that were due at once again and did nothing
   bool grants = true;
   std::string refusal_words = "not yet";
   std::optional<core::fault> refusal_fault;
   absl::Status arming;
   bool agent_boots = true;
   bool tasks_end = true;
-  bool activates = true;              // a reset or restart makes staged firmware current
+  bool activates = true;  // a reset or restart makes staged firmware current
   bool tests_answer = true;
   std::function<journal::SuiteResult(const std::string& run_id)> judge;
   std::vector<permit_kind> permits_asked;
@@ -110,7 +115,7 @@ class tray_bench {
   journal::NodeStep goal_ = journal::NODE_STEP_UNSPECIFIED;  // the rack tells it again after a crash
   int cut_at_ = -1;
   cut cut_where_ = cut::none;
-  bool agent_up_ = false;             // of the host's present boot
+  bool agent_up_ = false;  // of the host's present boot
 };
 
 absl::Status unreachable();

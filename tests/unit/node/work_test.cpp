@@ -8,11 +8,13 @@
 namespace busbar::node::test {
 namespace {
 
-void set(google::protobuf::Map<std::string, journal::Attributes>& by_kind, const std::string& name, const std::string& value) {
+void set(google::protobuf::Map<std::string, journal::Attributes>& by_kind, const std::string& name,
+         const std::string& value) {
   (*by_kind["compute_tray"].mutable_values())[name] = value;
 }
 
-// ---- inspected -------------------------------------------------------------------------------------------------------------
+// ---- inspected
+// -------------------------------------------------------------------------------------------------------------
 
 TEST(inspection, an_incomplete_inventory_is_never_equal) {
   tray_bench bench;
@@ -55,7 +57,8 @@ TEST(inspection, models_are_compared_whole_and_a_narrow_link_is_named) {
   EXPECT_EQ(unknown->seen, "gen unknown xunknown");
 }
 
-// ---- configured ------------------------------------------------------------------------------------------------------------
+// ---- configured
+// ------------------------------------------------------------------------------------------------------------
 
 TEST(configuration, every_difference_is_named_attribute_by_attribute) {
   journal::Attributes wanted;
@@ -65,7 +68,8 @@ TEST(configuration, every_difference_is_named_attribute_by_attribute) {
                                              {"C", {"0", "1", false}},
                                              {"D", {"0", std::nullopt, true}}});
   ASSERT_EQ(plan.drift.size(), 4U);
-  EXPECT_EQ(plan.to_write, (std::map<std::string, std::string>{{"B", "1"}})) << "what is pending already is not written again";
+  EXPECT_EQ(plan.to_write, (std::map<std::string, std::string>{{"B", "1"}}))
+      << "what is pending already is not written again";
   ASSERT_EQ(plan.impossible.size(), 2U);
   EXPECT_EQ(plan.impossible[0].attribute(), "D");
   EXPECT_EQ(plan.impossible[1].attribute(), "E");
@@ -94,7 +98,9 @@ TEST(configuration, without_drift_nothing_is_written_or_restarted) {
   bench.device->bios = {{"SriovEnable", "true"}};
   bench.start_at(journal::FIRMWARE_CURRENT);
   ASSERT_TRUE(bench.reaches(journal::CONFIGURED));
-  EXPECT_EQ(bench.calls_of(call_op::write_bios) + bench.calls_of(call_op::write_device) + bench.calls_of(call_op::reset), 0U);
+  EXPECT_EQ(bench.calls_of(call_op::write_bios) + bench.calls_of(call_op::write_device) +
+                bench.calls_of(call_op::reset),
+            0U);
 }
 
 TEST(configuration, a_read_only_or_absent_attribute_is_named) {
@@ -162,18 +168,25 @@ TEST(configuration, a_crash_before_the_settings_took_effect_restarts_the_host_on
     bench.start_at(journal::FIRMWARE_CURRENT);
     bench.power_cut(at, cut::after_effects);
     bench.aim(journal::CONFIGURED);
-    bench.run_until([&bench] { return bench.device->count_acts("reset ForceRestart") == 1 && bench.crashes == 1; }, 400);
+    bench.run_until(
+        [&bench] { return bench.device->count_acts("reset ForceRestart") == 1 && bench.crashes == 1; }, 400);
     if (bench.crashes == 0) break;
-    bench.device->bios = {{"SriovEnable", "false"}};      // the host is still on its way through its boot
+    bench.device->bios = {{"SriovEnable", "false"}};  // the host is still on its way through its boot
     bench.device->bios_pending = {{"SriovEnable", "true"}};
-    bench.run_until([&bench] { return bench.device->count_acts("reset ForceRestart") > 1 || bench.state.node.has_failure(); }, 4000);
+    bench.run_until(
+        [&bench] {
+          return bench.device->count_acts("reset ForceRestart") > 1 || bench.state.node.has_failure();
+        },
+        4000);
     EXPECT_LE(bench.device->count_acts("reset ForceRestart"), 1U) << "cut at commit " << at;
   }
 }
 
-// ---- validated ---------------------------------------------------------------------------------------------------------------
+// ---- validated
+// ---------------------------------------------------------------------------------------------------------------
 
-journal::SuiteResult result_of(const tray_bench& bench, journal::SuiteResult::Verdict verdict, std::uint32_t results, std::uint32_t expected) {
+journal::SuiteResult result_of(const tray_bench& bench, journal::SuiteResult::Verdict verdict,
+                               std::uint32_t results, std::uint32_t expected) {
   journal::SuiteResult result;
   result.set_run_id(bench.state.node.suite().run_id());
   result.set_suite("node-quick");
@@ -206,10 +219,13 @@ TEST(node_suite, no_verdict_but_a_whole_pass_is_a_pass) {
     std::uint32_t results, expected;
   };
   using result = journal::SuiteResult;
-  for (const row& bad : {row{result::FAIL, 4, 4}, row{result::INCOMPLETE, 3, 4}, row{result::NOT_RUN, 0, 0}, row{result::RUNNING, 4, 4},
-                         row{result::NOT_REQUIRED, 0, 0}, row{result::PASS, 3, 4}, row{result::PASS, 0, 0}}) {
+  for (const row& bad : {row{result::FAIL, 4, 4}, row{result::INCOMPLETE, 3, 4}, row{result::NOT_RUN, 0, 0},
+                         row{result::RUNNING, 4, 4}, row{result::NOT_REQUIRED, 0, 0}, row{result::PASS, 3, 4},
+                         row{result::PASS, 0, 0}}) {
     tray_bench bench;
-    bench.judge = [&bench, bad](const std::string&) { return result_of(bench, bad.verdict, bad.results, bad.expected); };
+    bench.judge = [&bench, bad](const std::string&) {
+      return result_of(bench, bad.verdict, bad.results, bad.expected);
+    };
     bench.start_at(journal::CONFIGURED);
     bench.aim(journal::VALIDATED);
     ASSERT_TRUE(bench.fails()) << result::Verdict_Name(bad.verdict);
@@ -282,7 +298,8 @@ TEST(node_suite, what_another_run_says_is_ignored) {
   other.set_results(4);
   other.set_expected(4);
   bench.give(suite_judged{other});
-  bench.run_until([&bench] { return bench.wake_at_ns > bench.now.monotonic_ns && bench.calls.size() > 100; }, 5);
+  bench.run_until([&bench] { return bench.wake_at_ns > bench.now.monotonic_ns && bench.calls.size() > 100; },
+                  5);
   EXPECT_EQ(bench.tests_run.size(), 1U);
   EXPECT_LT(bench.state.node.step(), journal::VALIDATED);
 }
@@ -300,7 +317,8 @@ TEST(node_suite, a_restarted_daemon_declares_a_new_run) {
   EXPECT_NE(bench.stored.suite().run_id(), first);
 }
 
-// ---- retry -------------------------------------------------------------------------------------------------------------------
+// ---- retry
+// -------------------------------------------------------------------------------------------------------------------
 
 TEST(retry, goes_on_at_the_failed_step_and_clears_neither_latch_nor_login_counter) {
   tray_bench bench;
@@ -356,7 +374,8 @@ TEST(retry, looks_once_more_who_the_tray_is) {
   bench.device->parts.push_back(bench.device->parts.front());
   bench.device->parts.back().set_id("gpu_1");
   bench.heal(retry{});
-  EXPECT_TRUE(bench.reaches(journal::INSPECTED)) << bench.fault() << " " << bench.state.node.failure().message();
+  EXPECT_TRUE(bench.reaches(journal::INSPECTED))
+      << bench.fault() << " " << bench.state.node.failure().message();
 }
 
 TEST(retry, looks_once_more_at_the_certificate) {
@@ -374,7 +393,9 @@ TEST(retry, looks_once_more_at_the_certificate) {
 TEST(retry, names_parts_that_changed_since_the_inspection) {
   tray_bench bench;
   bench.start_at(journal::STAGED);
-  bench.judge = [&bench](const std::string&) { return result_of(bench, journal::SuiteResult::INCOMPLETE, 0, 4); };
+  bench.judge = [&bench](const std::string&) {
+    return result_of(bench, journal::SuiteResult::INCOMPLETE, 0, 4);
+  };
   bench.aim(journal::VALIDATED);
   ASSERT_TRUE(bench.fails());
   ASSERT_EQ(bench.state.node.step(), journal::CONFIGURED);

@@ -1,4 +1,5 @@
-// Which member steps open which rack step (bringup.md, section 2, row by row), and what a failed member does to the rack.
+// Which member steps open which rack step (bringup.md, section 2, row by row), and what a failed member does
+// to the rack.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +50,8 @@ TEST(guards, unknown_or_wet_rack_detectors_keep_the_rack_from_standby) {
     devices::cooling_facts facts;
     facts.flow_lpm = 200;
     facts.dp_kpa = 60;
-    facts.detectors = {{"rope", journal::Detector::DRY, "", std::nullopt}, {"pan", verdict, "", std::nullopt}};
+    facts.detectors = {{"rope", journal::Detector::DRY, "", std::nullopt},
+                       {"pan", verdict, "", std::nullopt}};
     bench.give(cooling_read{facts});
     EXPECT_EQ(bench.state.rack.step(), journal::PLANNED);
     facts.detectors.clear();
@@ -62,7 +64,8 @@ TEST(guards, ingested_needs_every_tray_that_has_not_failed) {
   rack_bench bench;
   bench.reach(journal::STANDBY);
   bench.change_all(journal::SWITCH_TRAY, [](journal::Node& node) { node.set_step(journal::CREDENTIALED); });
-  for (unsigned i = 1; i <= 17; ++i) bench.change(slot('c', i), [](journal::Node& node) { node.set_step(journal::CREDENTIALED); });
+  for (unsigned i = 1; i <= 17; ++i)
+    bench.change(slot('c', i), [](journal::Node& node) { node.set_step(journal::CREDENTIALED); });
   EXPECT_EQ(bench.state.rack.step(), journal::STANDBY);
   EXPECT_EQ(bench.state.rack.waits_for(), "17 of 18 compute trays credentialed");
   bench.break_member(slot('c', 18), core::fault::IDENTITY_SERIAL_MISMATCH);
@@ -193,7 +196,9 @@ TEST(guards, every_late_step_has_a_named_failure) {
     ASSERT_NE(bench.wake_at_ns, core::never_ns);
     for (int i = 0; i < 30 && !bench.state.rack.has_failure(); ++i) {
       if (bench.state.run.judging) bench.wait_ns(10'000'000'000'000);
-      bench.wait_ns(std::max<std::int64_t>(0, bench.state.run.deadline_ns == core::never_ns ? 0 : bench.state.run.deadline_ns - bench.now.monotonic_ns));
+      bench.wait_ns(std::max<std::int64_t>(0, bench.state.run.deadline_ns == core::never_ns
+                                                  ? 0
+                                                  : bench.state.run.deadline_ns - bench.now.monotonic_ns));
       bench.give(wake{});
     }
     ASSERT_TRUE(bench.state.rack.has_failure()) << at;
@@ -203,7 +208,8 @@ TEST(guards, every_late_step_has_a_named_failure) {
   }
 }
 
-// ---- cooling ------------------------------------------------------------------------------------------------------------------
+// ---- cooling
+// ------------------------------------------------------------------------------------------------------------------
 
 TEST(cooling, nothing_but_a_fresh_number_in_band_is_proven) {
   journal::CoolingSpec limits;

@@ -9,7 +9,9 @@ namespace {
 using core::fault;
 using node::permit_kind;
 
-void ask(rack_bench& bench, const std::string& name, permit_kind kind = permit_kind::power_on) { bench.give(permit_wanted{name, kind}); }
+void ask(rack_bench& bench, const std::string& name, permit_kind kind = permit_kind::power_on) {
+  bench.give(permit_wanted{name, kind});
+}
 
 void expect_refused(const rack_bench& bench, const std::string& name, fault code) {
   const node::permit_answer* const answer = bench.last_answer(name);
@@ -64,16 +66,22 @@ TEST(permits, no_host_power_while_the_interlock_is_not_armed_silent_blind_or_lat
     }
     return *status.mutable_devices(0);
   };
-  for (const row& bad : {row{[](interlock::Status& status) { status.set_armed_rack(false); }, fault::POWER_INTERLOCK_NOT_ARMED},
-                         row{[](interlock::Status& status) { status.clear_devices(); }, fault::POWER_INTERLOCK_NOT_ARMED},
-                         row{[device](interlock::Status& status) { device(status).set_armed(false); }, fault::POWER_INTERLOCK_NOT_ARMED},
-                         row{[device](interlock::Status& status) { device(status).set_blind(true); }, fault::POWER_INTERLOCK_NOT_ARMED},
-                         row{[device](interlock::Status& status) { device(status).set_latched(true); }, fault::POWER_LEAK_LATCHED},
-                         row{[device](interlock::Status& status) { device(status).clear_detectors(); }, fault::POWER_DETECTOR_UNKNOWN},
-                         row{[device](interlock::Status& status) {
-                               device(status).mutable_detectors(0)->set_verdict(interlock::DetectorReading::UNKNOWN);
-                             },
-                             fault::POWER_DETECTOR_UNKNOWN}}) {
+  for (const row& bad :
+       {row{[](interlock::Status& status) { status.set_armed_rack(false); },
+            fault::POWER_INTERLOCK_NOT_ARMED},
+        row{[](interlock::Status& status) { status.clear_devices(); }, fault::POWER_INTERLOCK_NOT_ARMED},
+        row{[device](interlock::Status& status) { device(status).set_armed(false); },
+            fault::POWER_INTERLOCK_NOT_ARMED},
+        row{[device](interlock::Status& status) { device(status).set_blind(true); },
+            fault::POWER_INTERLOCK_NOT_ARMED},
+        row{[device](interlock::Status& status) { device(status).set_latched(true); },
+            fault::POWER_LEAK_LATCHED},
+        row{[device](interlock::Status& status) { device(status).clear_detectors(); },
+            fault::POWER_DETECTOR_UNKNOWN},
+        row{[device](interlock::Status& status) {
+              device(status).mutable_detectors(0)->set_verdict(interlock::DetectorReading::UNKNOWN);
+            },
+            fault::POWER_DETECTOR_UNKNOWN}}) {
     rack_bench bench;
     bench.reach(journal::COOLED);
     bench.arm(bad.how);
@@ -108,7 +116,8 @@ TEST(permits, no_host_power_over_the_racks_limit_or_what_the_shelves_give) {
   ask(bench, slot('s', 1));
   expect_refused(bench, slot('s', 1), fault::POWER_OVER_BUDGET);
   bench.spec().mutable_manifest()->mutable_power()->set_rack_limit_kw(230);
-  bench.change_all(journal::POWER_SHELF, [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_UNKNOWN); });
+  bench.change_all(journal::POWER_SHELF,
+                   [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_UNKNOWN); });
   ask(bench, slot('s', 2));
   expect_refused(bench, slot('s', 2), fault::POWER_OVER_BUDGET);
 }
@@ -117,7 +126,8 @@ TEST(permits, a_host_that_is_read_on_counts_in_the_budget_whoever_turned_it_on) 
   rack_bench bench;
   bench.reach(journal::COOLED);
   bench.spec().mutable_manifest()->mutable_power()->set_rack_limit_kw(5.0);
-  bench.change(slot('s', 2), [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
+  bench.change(slot('s', 2),
+               [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
   ask(bench, slot('s', 1));
   expect_refused(bench, slot('s', 1), fault::POWER_OVER_BUDGET);
 }
@@ -140,14 +150,16 @@ TEST(permits, switch_trays_go_on_before_compute_trays) {
   ask(bench, slot('c', 1));
   ASSERT_NE(bench.last_answer(slot('c', 1)), nullptr);
   EXPECT_FALSE(bench.last_answer(slot('c', 1))->granted);
-  bench.change_all(journal::SWITCH_TRAY, [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
+  bench.change_all(journal::SWITCH_TRAY,
+                   [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
   EXPECT_EQ(bench.granted(), std::vector<std::string>{slot('c', 1)});
 }
 
 TEST(permits, hosts_go_on_in_groups_under_the_inrush_limit) {
   rack_bench bench;
   bench.reach(journal::COOLED);
-  bench.change_all(journal::SWITCH_TRAY, [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
+  bench.change_all(journal::SWITCH_TRAY,
+                   [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_ON); });
   for (unsigned i = 1; i <= 18; ++i) ask(bench, slot('c', i));
   EXPECT_EQ(bench.granted().size(), 7U) << "900 A hold 7 trays of 120 A";
   bench.wait_ns(199'999'999);
@@ -187,7 +199,8 @@ TEST(blind_windows, at_most_six_at_once) {
 TEST(blind_windows, those_left_open_by_a_restart_count) {
   rack_bench bench;
   bench.reach(journal::POWERED);
-  for (unsigned i = 1; i <= 6; ++i) bench.change(slot('c', i), [](journal::Node& node) { node.set_blind_window(true); });
+  for (unsigned i = 1; i <= 6; ++i)
+    bench.change(slot('c', i), [](journal::Node& node) { node.set_blind_window(true); });
   ask(bench, slot('c', 7), permit_kind::blind_window);
   expect_refused(bench, slot('c', 7), fault::POWER_DETECTOR_UNKNOWN);
   ask(bench, slot('c', 1), permit_kind::blind_window);
@@ -205,13 +218,15 @@ TEST(blind_windows, not_without_flow_or_with_a_wet_rack_while_the_host_is_not_kn
   }
   rack_bench bench;
   bench.reach(journal::POWERED);
-  bench.change(slot('c', 1), [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_OFF); });
+  bench.change(slot('c', 1),
+               [](journal::Node& node) { node.mutable_power()->set_observed(journal::POWER_OFF); });
   bench.cool(100.0);
   ask(bench, slot('c', 1), permit_kind::blind_window);
   EXPECT_EQ(bench.granted(), std::vector<std::string>{slot('c', 1)}) << "a host that is off needs no eyes";
 }
 
-// ---- shutdown -------------------------------------------------------------------------------------------------------------------
+// ---- shutdown
+// -------------------------------------------------------------------------------------------------------------------
 
 void turn_off(rack_bench& bench, journal::MemberKind kind) {
   bench.change_all(kind, [](journal::Node& node) {
@@ -272,7 +287,8 @@ TEST(shutdown, a_host_that_is_not_read_off_keeps_its_supply_and_nothing_goes_on_
   EXPECT_EQ(bench.operation_state(), "FAILED");
   EXPECT_EQ(bench.state.rack.failure().fault(), "POWER_OFF_NOT_CONFIRMED");
   EXPECT_GE(bench.goal(slot('p', 1)), journal::STAGED);
-  for (unsigned i = 2; i <= 18; ++i) EXPECT_LT(bench.goal(slot('c', i)), journal::STAGED) << "told to go on again";
+  for (unsigned i = 2; i <= 18; ++i)
+    EXPECT_LT(bench.goal(slot('c', i)), journal::STAGED) << "told to go on again";
 }
 
 TEST(shutdown, a_cancelled_one_turns_nothing_on_again) {

@@ -8,7 +8,9 @@ namespace busbar::rack::test {
 
 using journal::MemberKind;
 
-std::string slot(char kind, unsigned number) { return fmt::format("r01/{}{:02}", kind, number); }
+std::string slot(char kind, unsigned number) {
+  return fmt::format("r01/{}{:02}", kind, number);
+}
 
 namespace {
 
@@ -117,7 +119,8 @@ void rack_bench::cool(std::optional<double> flow_lpm, std::optional<double> dp_k
   devices::cooling_facts facts;
   facts.flow_lpm = flow_lpm;
   facts.dp_kpa = dp_kpa;
-  facts.detectors = {{"rope", journal::Detector::DRY, "", std::nullopt}, {"pan", journal::Detector::DRY, "", std::nullopt}};
+  facts.detectors = {{"rope", journal::Detector::DRY, "", std::nullopt},
+                     {"pan", journal::Detector::DRY, "", std::nullopt}};
   give(cooling_read{facts});
 }
 
@@ -257,7 +260,8 @@ bool rack_bench::told(std::string_view type, std::string_view words) const {
 }
 
 std::size_t rack_bench::count_told(std::string_view type) const {
-  return static_cast<std::size_t>(std::count_if(events.begin(), events.end(), [type](const journal::Event& event) { return event.type() == type; }));
+  return static_cast<std::size_t>(std::count_if(
+      events.begin(), events.end(), [type](const journal::Event& event) { return event.type() == type; }));
 }
 
 }  // namespace busbar::rack::test

@@ -1,5 +1,5 @@
-// A whole rack on a bench: the rack's logic, members that are what a test says they are, a CDU and an interlock that behave
-// until told otherwise, and a clock that a test moves. CAF-free, one thread.
+// A whole rack on a bench: the rack's logic, members that are what a test says they are, a CDU and an
+// interlock that behave until told otherwise, and a clock that a test moves. CAF-free, one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,11 @@ class rack_bench {
   explicit rack_bench(unsigned compute = 18);
 
   void give(const rack_event& event);
-  void wait_ns(std::int64_t ns) { now.monotonic_ns += ns; now.wall_ns += ns; }
-  void wake_when_due();                    // to the next due time, if there is one
+  void wait_ns(std::int64_t ns) {
+    now.monotonic_ns += ns;
+    now.wall_ns += ns;
+  }
+  void wake_when_due();  // to the next due time, if there is one
   void bring_up() { give(begin_bringup{"operations/1"}); }
   // Members change together; each tells the rack.
   void change(const std::string& name, const std::function<void(journal::Node&)>& how);
@@ -27,9 +30,9 @@ class rack_bench {
   void raise_all(journal::NodeStep step);  // compute and switch trays not failed; energised ones read On
   void break_member(const std::string& name, core::fault why = core::fault::INVENTORY_MISSING);
   void cool(std::optional<double> flow_lpm = 200.0, std::optional<double> dp_kpa = 60.0);
-  void soak();                             // 11 s of good readings
+  void soak();  // 11 s of good readings
   void arm(const std::function<void(interlock::Status&)>& how = nullptr);
-  void answer_fabric();                    // what every member asked shows: all links up, one primary
+  void answer_fabric();  // what every member asked shows: all links up, one primary
   void finish_tests(unsigned members_silent = 0);
   void judged(journal::SuiteResult::Verdict verdict);
   // Everything good up to this step (of the rack).
@@ -37,7 +40,7 @@ class rack_bench {
 
   const journal::Node& node(const std::string& name) const { return *state.run.members.at(name); }
   journal::NodeStep goal(const std::string& name) const;
-  std::string operation_state() const;     // of operations/1; empty while it runs
+  std::string operation_state() const;  // of operations/1; empty while it runs
   const node::permit_answer* last_answer(const std::string& name) const;
   std::vector<std::string> granted() const;
   bool told(std::string_view type, std::string_view words = {}) const;
@@ -56,7 +59,7 @@ class rack_bench {
   rack_state state;
   core::instant now{1'000'000'000'000, 1'700'000'000'000'000'000};
   std::int64_t wake_at_ns = core::never_ns;
-  bool durable = false;                    // of the last step
+  bool durable = false;  // of the last step
   std::vector<effect> effects;
   std::vector<journal::Event> events;
   std::map<std::string, devices::nvlink_facts> fabric;

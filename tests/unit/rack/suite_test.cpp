@@ -1,4 +1,5 @@
-// The fabric and the rack suite: declared members, fail-closed; cancel, retry and what is accepted at the door.
+// The fabric and the rack suite: declared members, fail-closed; cancel, retry and what is accepted at the
+// door.
 #include <gtest/gtest.h>
 
 #include "tests/unit/rack/rack_bench.hpp"
@@ -24,7 +25,8 @@ TEST(rack_suite, runs_on_every_declared_tray_with_its_ranks) {
 TEST(rack_suite, is_not_started_before_every_tray_is_validated) {
   rack_bench bench;
   bench.reach(journal::NVLINK_READY);
-  for (unsigned i = 1; i <= 17; ++i) bench.change(slot('c', i), [](journal::Node& node) { node.set_step(journal::VALIDATED); });
+  for (unsigned i = 1; i <= 17; ++i)
+    bench.change(slot('c', i), [](journal::Node& node) { node.set_step(journal::VALIDATED); });
   EXPECT_TRUE(bench.effects_of<run_rack_test>().empty());
   EXPECT_EQ(bench.state.rack.step(), journal::NVLINK_READY);
 }
@@ -68,7 +70,8 @@ TEST(rack_suite, a_silent_tray_ends_the_test_at_its_deadline_and_the_judge_is_as
 
 TEST(rack_suite, no_verdict_but_a_whole_pass_opens_the_gate) {
   using result = journal::SuiteResult;
-  for (const auto verdict : {result::FAIL, result::INCOMPLETE, result::NOT_RUN, result::RUNNING, result::NOT_REQUIRED}) {
+  for (const auto verdict :
+       {result::FAIL, result::INCOMPLETE, result::NOT_RUN, result::RUNNING, result::NOT_REQUIRED}) {
     rack_bench bench;
     bench.reach(journal::NODE_VALIDATED);
     bench.finish_tests();
@@ -76,7 +79,8 @@ TEST(rack_suite, no_verdict_but_a_whole_pass_opens_the_gate) {
     EXPECT_EQ(bench.state.rack.step(), journal::NODE_VALIDATED) << result::Verdict_Name(verdict);
     EXPECT_EQ(bench.state.rack.gates().at("rack"), "failed");
     EXPECT_EQ(bench.operation_state(), "FAILED");
-    EXPECT_EQ(bench.state.rack.failure().fault(), verdict == result::FAIL ? "SUITE_BELOW_LIMIT" : "SUITE_INCOMPLETE");
+    EXPECT_EQ(bench.state.rack.failure().fault(),
+              verdict == result::FAIL ? "SUITE_BELOW_LIMIT" : "SUITE_INCOMPLETE");
     EXPECT_LT(bench.goal(slot('c', 1)), journal::READY);
   }
 }
@@ -162,9 +166,11 @@ TEST(operations, a_retry_that_fails_again_ends_failed_with_its_fault) {
   EXPECT_EQ(bench.effects_of<core::operation_end>()[0].fault, "INVENTORY_MISSING");
 }
 
-// ---- the fabric, read from both sides ---------------------------------------------------------------------------------------------
+// ---- the fabric, read from both sides
+// ---------------------------------------------------------------------------------------------
 
-std::optional<refusal> judge_fabric(const std::function<void(std::map<std::string, devices::nvlink_facts>&)>& how) {
+std::optional<refusal> judge_fabric(
+    const std::function<void(std::map<std::string, devices::nvlink_facts>&)>& how) {
   rack_bench bench;
   bench.reach(journal::POWERED);
   bench.raise_all(journal::CONFIGURED);
@@ -176,23 +182,34 @@ std::optional<refusal> judge_fabric(const std::function<void(std::map<std::strin
 
 TEST(fabric, is_proven_only_by_one_primary_one_clique_and_equal_links_on_both_sides) {
   EXPECT_FALSE(judge_fabric([](auto&) {}).has_value());
-  const auto code = [](const std::optional<refusal>& no) { return no.has_value() ? core::name_of(no->code) : std::string_view("proven"); };
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 1)].fabric_primary = false; })), "NVLINK_PRIMARY");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 2)].fabric_primary = true; })), "NVLINK_PRIMARY");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 2)].fabric_primary.reset(); })), "NVLINK_PRIMARY");
+  const auto code = [](const std::optional<refusal>& no) {
+    return no.has_value() ? core::name_of(no->code) : std::string_view("proven");
+  };
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 1)].fabric_primary = false; })),
+            "NVLINK_PRIMARY");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 2)].fabric_primary = true; })),
+            "NVLINK_PRIMARY");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 2)].fabric_primary.reset(); })),
+            "NVLINK_PRIMARY");
   EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].clique_id = "2"; })), "NVLINK_PARTITION");
   EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].clique_id.reset(); })), "NVLINK_PARTITION");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 5)].partition = "other"; })), "NVLINK_PARTITION");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].links_up["GPU_2"] = 17; })), "NVLINK_LINK_COUNT");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].links_up.erase("GPU_2"); })), "NVLINK_LINK_COUNT");
-  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 5)].links_up["NVSwitch_0"] -= 1; })), "NVLINK_LINK_COUNT");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 5)].partition = "other"; })),
+            "NVLINK_PARTITION");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].links_up["GPU_2"] = 17; })),
+            "NVLINK_LINK_COUNT");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].links_up.erase("GPU_2"); })),
+            "NVLINK_LINK_COUNT");
+  EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('s', 5)].links_up["NVSwitch_0"] -= 1; })),
+            "NVLINK_LINK_COUNT");
   EXPECT_EQ(code(judge_fabric([](auto& read) { read[slot('c', 5)].complete = false; })), "NVLINK_LINK_COUNT");
   EXPECT_EQ(code(judge_fabric([](auto& read) { read.erase(slot('c', 5)); })), "NVLINK_LINK_COUNT");
 }
 
-// ---- at the door --------------------------------------------------------------------------------------------------------------------
+// ---- at the door
+// --------------------------------------------------------------------------------------------------------------------
 
-core::command command(std::string verb, std::string target = "r01", std::map<std::string, std::string> arguments = {}) {
+core::command command(std::string verb, std::string target = "r01",
+                      std::map<std::string, std::string> arguments = {}) {
   core::command what;
   what.verb = std::move(verb);
   what.target = std::move(target);
@@ -203,12 +220,15 @@ core::command command(std::string verb, std::string target = "r01", std::map<std
 TEST(commands, a_retry_names_a_failed_member_or_an_earlier_step) {
   rack_bench bench;
   bench.reach(journal::POWERED);
-  const auto refused = [&bench](const core::command& what) { return !refuse_command(what, bench.state, false).ok(); };
+  const auto refused = [&bench](const core::command& what) {
+    return !refuse_command(what, bench.state, false).ok();
+  };
   EXPECT_TRUE(refused(command("node_retry", "r01/c99")));
   EXPECT_TRUE(refused(command("node_retry", slot('c', 1)))) << "it has not failed";
   EXPECT_TRUE(refused(command("node_retry", slot('c', 1), {{"from", "validated"}}))) << "only backwards";
   EXPECT_TRUE(refused(command("node_retry", slot('c', 1), {{"from", "nowhere"}})));
-  EXPECT_TRUE(refused(command("node_retry", slot('c', 1), {{"from", "declared"}}))) << "nothing reaches declared";
+  EXPECT_TRUE(refused(command("node_retry", slot('c', 1), {{"from", "declared"}})))
+      << "nothing reaches declared";
   EXPECT_FALSE(refused(command("node_retry", slot('c', 1), {{"from", "staged"}})));
   EXPECT_FALSE(refused(command("node_retry", slot('c', 1), {{"from", "discovered"}})));
   bench.break_member(slot('c', 1));
@@ -221,13 +241,15 @@ TEST(commands, before_a_manifest_nothing_is_known) {
   EXPECT_EQ(core::fault_of(refuse_command(command("rack_bringup"), state, false)), fault::UNKNOWN_TARGET);
 }
 
-// ---- failure stories of other control planes ---------------------------------------------------------------------------------------
+// ---- failure stories of other control planes
+// ---------------------------------------------------------------------------------------
 
 TEST(control_plane_cases, c3_a_second_command_on_a_held_rack_is_refused_at_every_door) {
   rack_bench bench;
   bench.reach(journal::STANDBY);
   for (const char* verb : {"rack_bringup", "rack_shutdown"}) {
-    EXPECT_EQ(core::fault_of(refuse_command(command(verb), bench.state, false)), fault::OPERATION_CONFLICT) << verb;
+    EXPECT_EQ(core::fault_of(refuse_command(command(verb), bench.state, false)), fault::OPERATION_CONFLICT)
+        << verb;
   }
   core::command apply = command("manifest_apply");
   apply.spec = std::make_shared<const journal::RackSpec>(bench.spec());
@@ -283,7 +305,8 @@ TEST(control_plane_cases, c10_a_failed_fabric_keeps_the_rack_from_ready_though_e
 TEST(control_plane_cases, c11_a_command_for_an_unknown_target_is_refused_whole) {
   rack_bench bench;
   bench.reach(journal::POWERED);
-  EXPECT_EQ(core::fault_of(refuse_command(command("node_retry", "r01/c42"), bench.state, false)), fault::UNKNOWN_TARGET);
+  EXPECT_EQ(core::fault_of(refuse_command(command("node_retry", "r01/c42"), bench.state, false)),
+            fault::UNKNOWN_TARGET);
   EXPECT_FALSE(refuse_command(command("rack_paint"), bench.state, false).ok());
   core::command apply = command("manifest_apply");
   auto other = std::make_shared<journal::RackSpec>(bench.spec());
@@ -314,7 +337,8 @@ TEST(control_plane_cases, c22_the_third_tray_out_cordons_once_and_two_out_are_de
   for (unsigned i = 1; i <= 5; ++i) bench.break_member(slot('c', i));
   EXPECT_EQ(bench.state.rack.state(), "cordoned");
   EXPECT_EQ(bench.count_told("step_failed"), 1U);
-  for (unsigned i = 1; i <= 3; ++i) bench.change(slot('c', i), [](journal::Node& node) { node.clear_failure(); });
+  for (unsigned i = 1; i <= 3; ++i)
+    bench.change(slot('c', i), [](journal::Node& node) { node.clear_failure(); });
   EXPECT_EQ(bench.state.rack.ceiling(), "degraded");
   EXPECT_EQ(bench.state.rack.state(), "cordoned") << "raised by a person's bring-up, not by itself";
   bench.give(begin_bringup{"operations/2"});
