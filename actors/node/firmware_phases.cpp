@@ -19,6 +19,7 @@ using journal::FirmwareProgress;
 
 constexpr core::duration task_interval = std::chrono::milliseconds(500);
 constexpr core::duration verify_interval = std::chrono::seconds(1);
+constexpr std::int64_t longest_blind_ns = 600'000'000'000;
 constexpr unsigned most_verify_reads = 5;
 
 std::vector<journal::FirmwareRow> baseline_rows(machine& m) {
@@ -265,9 +266,8 @@ outcome enter_permit_blind(machine& m) {
 outcome take_permit_blind(machine& m, const node_event& event) {
   outcome result = take_permit(m, event);
   if (result.kind != outcome_kind::next) return result;
-  constexpr std::int64_t longest_ns = 600'000'000'000;
   m.change().set_blind_window(true);
-  m.change().set_blind_until_wall_ns(m.now().wall_ns + longest_ns);
+  m.change().set_blind_until_wall_ns(m.now().wall_ns + longest_blind_ns);
   m.tell("blind_window_opened", "the BMC is about to restart; its detectors cannot be read until it is back",
          "warning");
   return result;
@@ -289,13 +289,24 @@ outcome take_manager_reset(machine& m, const node_event& event) {
   return outcome::next();
 }
 
+// The window is as long as the journal says, however often we restart meanwhile.
 outcome enter_wait_bmc(machine& m) {
+  if (m.node().blind_window() && m.run().phase_deadline_ns == core::never_ns) {
+    const std::int64_t left_ns = m.node().blind_until_wall_ns() - m.now().wall_ns;
+    m.run().phase_deadline_ns = m.now().monotonic_ns + std::clamp<std::int64_t>(left_ns, 0, longest_blind_ns);
+  }
   return m.ask(call_op::probe);
 }
 
 outcome take_wait_bmc(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
+  const bool over = m.now().monotonic_ns >= m.run().phase_deadline_ns;
+  if (!done->status.ok() && over && !BUSBAR_MUTANT(blind_window_without_end)) {
+    return outcome::fail(fault::FIRMWARE_ACTIVATION,
+                         "the BMC did not come back in its blind window; its host is turned off as soon as it answers",
+                         "back within 10 min", std::string(done->status.message()));
+  }
   if (!done->status.ok()) return m.on_error(done->status);
   m.run().last_error = absl::OkStatus();
   return outcome::next();

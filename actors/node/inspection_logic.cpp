@@ -31,6 +31,7 @@ std::vector<wanted_parts> wanted_of(const journal::Sku& sku, journal::MemberKind
   } else {
     journal::PartSpec psus;
     psus.set_count(sku.power_shelf().psus());
+    psus.set_watts(sku.power_shelf().psu_watts());
     wanted = {{"psu", psus}};
   }
   std::erase_if(wanted, [](const wanted_parts& row) { return row.spec.count() == 0; });
@@ -60,6 +61,7 @@ std::optional<difference> compare_part(const journal::PartSpec& spec, const jour
                       "good", "bad"};
   }
   if (auto d = compare_number(part, "memory (GiB)", spec.memory_gib(), part.memory_gib())) return d;
+  if (auto d = compare_number(part, "rating (W)", spec.watts(), part.watts())) return d;
   if (auto d = compare_number(part, "core count", spec.cores(), part.cores())) return d;
   if (auto d = compare_number(part, "speed (Gb/s)", spec.gbps(), part.gbps())) return d;
   if (spec.min_gib() != 0 && part.memory_gib() < spec.min_gib()) {

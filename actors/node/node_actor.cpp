@@ -65,6 +65,7 @@ void node_shell::take(node_self self, const node_event_ptr& event) {
     if (news->event.what == kind::progress) return;
     if (news->event.what == kind::test_done) running_run.clear();
   }
+  if (std::holds_alternative<unlock_logins>(*event) && driver != nullptr) driver->forget_wrong_logins();
   inbox.push_back(event);
   pump(self);
 }
@@ -148,6 +149,10 @@ void node_shell::call_device(node_self self, const call& wanted) {
   if (wanted.op == call_op::bind) {
     driver = with.drivers->make_bmc(wanted.text, logic.node.spec().kind());
     if (!wanted.names.empty() && !wanted.names.front().empty()) driver->pin(wanted.names.front());
+    const node_actor owner = self;
+    driver->on_session([owner](devices::session_facts session) {
+      caf::anon_send(owner, make_event(session_opened{std::move(session.uri)}));
+    });
     return;
   }
   const node_actor me = self;

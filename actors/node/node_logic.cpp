@@ -68,7 +68,10 @@ const arrow* engine::current_arrow() const {
 
 bool engine::wants_down() const {
   const journal::Node& now_at = state_.node;
-  if (now_at.goal() >= journal::STAGED || now_at.step() < journal::CREDENTIALED) return false;
+  if (now_at.step() < journal::CREDENTIALED) return false;
+  // A host whose detectors cannot be seen past the end of the blind window is turned off, whatever its goal.
+  const bool blind_too_long = now_at.blind_window() && now_at.has_failure() && now_at.power().observed() == journal::POWER_ON;
+  if (now_at.goal() >= journal::STAGED && !blind_too_long) return false;
   if (now_at.has_failure() && now_at.failure().step() == now_at.step())
     return false;  // it would not go off: an operator's turn
   return is_energised_step(now_at.step()) || now_at.power().observed() == journal::POWER_ON ||
@@ -199,6 +202,8 @@ bool engine::handle_outside_phases(const node_event& event) {
     machine_.tell("logins_unlocked",
                   fmt::format("login attempts allowed again by an operator: {}", unlocked->reason),
                   "warning");
+  } else if (const auto* session = std::get_if<session_opened>(&event)) {
+    machine_.change().mutable_access()->set_session_uri(session->uri);  // deleted first after a restart
   } else if (const auto* latch = std::get_if<leak_latch>(&event)) {
     machine_.change().set_leak_latched(latch->latched);
     machine_.tell(latch->latched ? "leak_latched" : "leak_latch_reset", latch->detail,

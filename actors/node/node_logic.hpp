@@ -144,6 +144,9 @@ struct trust_pin {
 struct unlock_logins {
   std::string reason;
 };
+struct session_opened {          // by the driver itself, after a 401
+  std::string uri;
+};
 struct leak_latch {
   bool latched = false;
   std::string detail;
@@ -151,7 +154,7 @@ struct leak_latch {
 struct read_nvlink_now {};
 using node_event =
     std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer, armed,
-                 agent_news, suite_judged, retry, trust_pin, unlock_logins, leak_latch, read_nvlink_now>;
+                 agent_news, suite_judged, retry, trust_pin, unlock_logins, session_opened, leak_latch, read_nvlink_now>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {

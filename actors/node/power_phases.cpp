@@ -297,6 +297,11 @@ outcome went_off(machine& m) {
     m.close_intent("reset", devices::redfish_name(type));
   }
   m.tell("power_off", "read back off");
+  if (m.node().blind_window()) {
+    changed.set_blind_window(false);
+    changed.set_blind_until_wall_ns(0);
+    m.tell("blind_window_closed", "the host is off; nothing is left to be seen");
+  }
   return outcome::done();
 }
 

@@ -260,7 +260,9 @@ void engine::advance() {
   const bool shelf_failed =
       std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
   if (rack().step() == journal::PLANNED && shelf_failed) {
-    fail(fault::DEADLINE, "a power shelf failed before standby; see its row");
+    const auto bad = std::find_if(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
+    fail(core::fault_named((*bad)->failure().fault()).value_or(fault::DEADLINE),
+         fmt::format("shelf {} failed before standby: {}", (*bad)->name(), (*bad)->failure().message()));
     return;
   }
   while (rack().step() < journal::RACK_PRODUCTION && try_arrow()) {

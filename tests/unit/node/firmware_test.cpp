@@ -228,6 +228,29 @@ TEST(firmware, a_blind_window_is_not_opened_without_the_racks_permit) {
   EXPECT_FALSE(bench.stored.blind_window());
 }
 
+TEST(firmware, a_host_is_turned_off_when_its_bmc_comes_back_too_late_from_a_blind_window) {
+  tray_bench bench;
+  bench.want_firmware(1, "FW_BMC_0", "25.10-3", "bmc_reset");
+  bench.device->firmware["FW_BMC_0"] = "old";
+  bench.start_at(journal::INSPECTED);
+  std::int64_t silent_until_ns = core::never_ns;
+  bench.scripts[call_op::reset_manager] = [&](const call&) -> std::optional<scripted_answer> {
+    silent_until_ns = bench.now.monotonic_ns + 700'000'000'000;
+    return std::nullopt;
+  };
+  bench.scripts[call_op::probe] = [&](const call&) -> std::optional<scripted_answer> {
+    if (silent_until_ns == core::never_ns || bench.now.monotonic_ns >= silent_until_ns) return std::nullopt;
+    return scripted_answer{unreachable(), {}};
+  };
+  bench.aim(journal::FIRMWARE_CURRENT);
+  ASSERT_TRUE(bench.fails());
+  EXPECT_EQ(bench.fault(), "FIRMWARE_ACTIVATION");
+  bench.settle();
+  EXPECT_TRUE(bench.told("power_off"));
+  EXPECT_EQ(bench.stored.power().observed(), journal::POWER_OFF);
+  EXPECT_FALSE(bench.stored.blind_window());
+}
+
 TEST(firmware, a_blind_window_is_durable_and_at_most_ten_minutes) {
   tray_bench bench;
   bench.want_firmware(1, "FW_BMC_0", "25.10-3", "bmc_reset");
