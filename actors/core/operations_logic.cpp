@@ -320,7 +320,9 @@ void operations_logic::end(live& one, std::string_view state, std::string_view f
     if (!is_end(row.state())) {
       row.set_state(state == cancelled_state ? cancelled_state : failed_state);
       if (row.message().empty()) row.set_message("no result when the operation ended");
-      if (row.fault().empty() && state == failed_state) row.set_fault(std::string(fault_name));
+      // Of several members the fault is one's; the others are short of a result, not guilty of it.
+      const bool alone = operation.components_size() == 1;
+      if (row.fault().empty() && state == failed_state && alone) row.set_fault(std::string(fault_name));
     }
     whole = whole && row.state() == succeeded_state;
   }
