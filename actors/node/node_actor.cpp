@@ -19,6 +19,7 @@ using node_self = node_actor::stateful_pointer<struct node_shell>;
 
 constexpr auto commit_retry = std::chrono::seconds(1);
 constexpr auto lease_interval = std::chrono::seconds(2);
+constexpr std::uint64_t judge_again = UINT64_MAX;  // in place of a timer's generation
 
 struct node_shell {
   static inline const char* name = "node";
@@ -27,8 +28,9 @@ struct node_shell {
   node_state logic;
   std::deque<node_event_ptr> inbox;
   bool committing = false;
-  core::batch_ptr refused;            // a batch that the journal did not take yet
-  std::vector<effect> effects_after;  // of the commit under way
+  std::optional<judge_suite> unjudged;  // whose evidence the journal did not take yet
+  core::batch_ptr refused;              // a batch that the journal did not take yet
+  std::vector<effect> effects_after;    // of the commit under way
   std::shared_ptr<const journal::Node> published;
   std::shared_ptr<devices::bmc> driver;
   std::uint64_t timer = 0;
@@ -188,7 +190,10 @@ void node_shell::judge(node_self self, const judge_suite& wanted) {
   const node_event_ptr judged = make_event(suite_judged{verdict.result});
   self->request(with.journal, core::commit_timeout, core::commit_atom_v, core::batch_ptr(batch))
       .then([self, judged](const core::commit_ptr&) { self->state.take(self, judged); },
-            [self, wanted](const caf::error&) { self->state.judge(self, wanted); });
+            [self, wanted](const caf::error&) {
+              self->state.unjudged = wanted;
+              self->delayed_send(self, commit_retry, core::tick_atom_v, judge_again);
+            });
 }
 
 void node_shell::run(node_self self, const effect& wanted) {
@@ -219,6 +224,10 @@ void on_tick(node_self self, std::uint64_t generation) {
     if (shell.running_run.empty()) return;
     shell.with.agents->renew_lease(shell.logic.node.name(), shell.running_run);
     self->delayed_send(self, lease_interval, core::tick_atom_v, std::uint64_t{0});
+    return;
+  }
+  if (generation == judge_again) {  // the journal refused the evidence
+    if (const auto wanted = std::exchange(shell.unjudged, std::nullopt)) shell.judge(self, *wanted);
     return;
   }
   if (generation != shell.timer) return;

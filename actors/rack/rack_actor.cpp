@@ -202,6 +202,10 @@ void rack_shell::tick(rack_self self, std::uint64_t generation) {
     self->delayed_send(self, lease_interval, core::tick_atom_v, std::uint64_t{0});
     return;
   }
+  if (generation == judge_again) {  // the journal refused the evidence
+    if (const auto wanted = std::exchange(unjudged, std::nullopt)) judge(self, *wanted);
+    return;
+  }
   if (generation != timer) return;
   if (refused != nullptr) return commit(self, refused);
   take(self, wake{});

@@ -21,6 +21,8 @@ using rack_self = rack_actor::stateful_pointer<struct rack_shell>;
 using result_promise = caf::typed_response_promise<core::command_result_ptr>;
 
 // One rack's shell. Owner: the rack actor, on its turns only.
+constexpr std::uint64_t judge_again = UINT64_MAX;  // in place of a timer's generation
+
 struct rack_shell {
   static inline const char* name = "rack";
 
@@ -28,6 +30,7 @@ struct rack_shell {
   rack_state logic;
   std::deque<rack_event_ptr> inbox;
   bool committing = false;
+  std::optional<judge_rack_suite> unjudged;  // whose evidence the journal did not take yet
   core::batch_ptr refused;
   std::vector<effect> effects_after;
   std::uint64_t timer = 1;

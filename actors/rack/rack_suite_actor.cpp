@@ -106,7 +106,10 @@ void rack_shell::judge(rack_self self, const judge_rack_suite& wanted) {
   self->request(with.journal, core::commit_timeout, core::commit_atom_v, core::batch_ptr(batch))
       .then([self, judged = verdict.result](
                 const core::commit_ptr&) { self->state.take(self, suite_judged{judged}); },
-            [self, wanted](const caf::error&) { self->state.judge(self, wanted); });
+            [self, wanted](const caf::error&) {
+              self->state.unjudged = wanted;
+              self->delayed_send(self, std::chrono::seconds(1), core::tick_atom_v, judge_again);
+            });
 }
 
 }  // namespace busbar::rack
