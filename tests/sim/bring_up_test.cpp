@@ -44,13 +44,15 @@ TEST(bring_up, goes_through_crashes_on_rocksdb_too) {
 TEST(bring_up, reads_the_fabric_after_a_restart_that_found_nothing_to_do) {
   const auto report = over(3, [](rack_world& world) -> std::optional<std::string> {
     world.sim.limits.fault_per_mille = 1000;
-    world.sim.add_fault("crash", [&world] { world.crash(); }, 1, [&world] {
-      if (world.rack()->step() != journal::POWERED) return false;
-      for (const auto& [name, entry] : *world.state()->nodes) {
-        if (entry.object->step() < journal::CONFIGURED) return false;
-      }
-      return true;
-    });
+    world.sim.add_fault(
+        "crash", [&world] { world.crash(); }, 1,
+        [&world] {
+          if (world.rack()->step() != journal::POWERED) return false;
+          for (const auto& [name, entry] : *world.state()->nodes) {
+            if (entry.object->step() < journal::CONFIGURED) return false;
+          }
+          return true;
+        });
     if (auto what = bring_up(world)) return what;
     return world.lives() == 2 ? std::nullopt : std::optional<std::string>("it did not crash");
   });
@@ -62,7 +64,33 @@ TEST(bring_up, leaves_a_failed_tray_out_and_says_so) {
   const auto report = over(2, [](rack_world& world) -> std::optional<std::string> {
     world.fault("missing_gpu", "r01/c03/gpu1");
     if (auto what = bring_up_fails(world, "r01/c03", "INVENTORY_MISSING")) return what;
-    if (world.rack()->state() != "degraded") return "three of four trays are left, and the rack is " + world.rack()->state();
+    if (world.rack()->state() != "degraded")
+      return "three of four trays are left, and the rack is " + world.rack()->state();
+    return std::nullopt;
+  });
+  EXPECT_TRUE(report.passed()) << report.describe();
+}
+
+// A verdict whose evidence the disk does not take is tried again after a while, not at once and for ever.
+TEST(bring_up, waits_for_room_on_the_disk_with_a_verdict_at_hand) {
+  const auto report = over(3, [](rack_world& world) -> std::optional<std::string> {
+    std::uint64_t steps_when_full = 0, steps_when_free = 0;
+    world.sim.limits.fault_per_mille = 1000;
+    const auto fill = [&world, &steps_when_full, &steps_when_free] {
+      steps_when_full = world.steps();
+      world.fill_disk(true);
+      world.sim.devices().after(3s, [&world, &steps_when_free] {
+        steps_when_free = world.steps();
+        world.fill_disk(false);
+      });
+    };
+    world.sim.add_fault("full disk", fill, 1, [&world] {
+      return world.node("r01/c01")->waits_for() == "the judgement of the node suite";
+    });
+    if (auto what = bring_up(world)) return what;
+    if (steps_when_free == 0) return "the disk was never full";
+    if (steps_when_free - steps_when_full > 3000)
+      return "it was busy with " + std::to_string(steps_when_free - steps_when_full) + " steps";
     return std::nullopt;
   });
   EXPECT_TRUE(report.passed()) << report.describe();

@@ -14,24 +14,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the rules say, and what a reading may lag behind the truth: the CDU is read once a second and believed for 4 s.
+// What the rules say, and what a reading may lag behind the truth: the CDU is read once a second and believed
+// for 4 s.
 constexpr sim::instant flow_soak = 10s;
 constexpr sim::instant flow_belief = 5s;
-// A detector read this long ago says nothing about a power-on now (the longest the bus and its time-outs hold one up).
+// A detector read this long ago says nothing about a power-on now (the longest the bus and its time-outs hold
+// one up).
 constexpr sim::instant detector_belief = 120s;
 // Wrong logins in a row at which a BMC met in the field locks an account.
 constexpr std::uint64_t lowest_lockout = 5;
 // Between the permit, which asks for the gate, and the reading of the detectors that follows it.
 constexpr sim::instant gate_belief = 5s;
 
-bool ok(const sim::journal_record& record) { return record.status >= 200 && record.status < 300; }
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool ok(const sim::journal_record& record) {
+  return record.status >= 200 && record.status < 300;
+}
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 journal::MemberKind kind_of(sim::device_kind kind) {
   return kind == sim::device_kind::compute_tray ? journal::COMPUTE_TRAY : journal::SWITCH_TRAY;
 }
 
-std::string step_word(journal::NodeStep step) { return journal::NodeStep_Name(step); }
+std::string step_word(journal::NodeStep step) {
+  return journal::NodeStep_Name(step);
+}
 
 }  // namespace
 
@@ -59,7 +67,9 @@ rack_watch::seen_device* rack_watch::at(const std::string& address) {
   return found == devices_.end() ? nullptr : &found->second;
 }
 
-bool rack_watch::fault_on(sim::fault_kind kind, const std::string& member) const { return site_.fault_active(kind, member, now_); }
+bool rack_watch::fault_on(sim::fault_kind kind, const std::string& member) const {
+  return site_.fault_active(kind, member, now_);
+}
 
 std::uint64_t rack_watch::count(const std::string& member, const std::string& act) const {
   const auto found = counts_.find(member);
@@ -68,7 +78,8 @@ std::uint64_t rack_watch::count(const std::string& member, const std::string& ac
   return row == found->second.end() ? 0 : row->second;
 }
 
-detector_truth rack_watch::truth_of(const std::string& member, const std::string& detector, sim::instant now) const {
+detector_truth rack_watch::truth_of(const std::string& member, const std::string& detector,
+                                    sim::instant now) const {
   detector_truth result = detector_truth::dry;
   for (const sim::fault_row& row : site_.faults(now)) {
     if (!row.in_force || row.what.member != member || row.what.part != detector) continue;
@@ -87,7 +98,8 @@ void rack_watch::sample(sim::instant now) {
   now_ = now;
   const sim::rack_coolant coolant = physics_.coolant(1);
   const journal::CoolingSpec& limits = spec_.manifest().cooling();
-  const bool good = coolant.flow_lpm >= limits.flow_min_lpm() && coolant.dp_kpa >= limits.dp_min_kpa() && coolant.dp_kpa <= limits.dp_max_kpa();
+  const bool good = coolant.flow_lpm >= limits.flow_min_lpm() && coolant.dp_kpa >= limits.dp_min_kpa() &&
+                    coolant.dp_kpa <= limits.dp_max_kpa();
   if (good) {
     flow_bad_since_.reset();
     if (!flow_good_since_) flow_good_since_ = now;
@@ -105,7 +117,8 @@ void rack_watch::sample(sim::instant now) {
   }
 }
 
-// ---- on the wire -----------------------------------------------------------------------------------------------------------------
+// ---- on the wire
+// -----------------------------------------------------------------------------------------------------------------
 
 void rack_watch::on_sent(const std::string& address, const std::string& method, const std::string& path) {
   const seen_device* const device = at(address);
@@ -113,7 +126,8 @@ void rack_watch::on_sent(const std::string& address, const std::string& method, 
   no_act_before_its_intent_is_durable(*device, method, path);
 }
 
-void rack_watch::no_act_before_its_intent_is_durable(const seen_device& device, const std::string& method, const std::string& path) {
+void rack_watch::no_act_before_its_intent_is_durable(const seen_device& device, const std::string& method,
+                                                     const std::string& path) {
   std::string verb;
   if (method == "POST" && has(path, "/Accounts")) verb = "create_account";
   if (method == "PATCH" && has(path, "/Accounts/")) verb = "set_password";
@@ -122,17 +136,22 @@ void rack_watch::no_act_before_its_intent_is_durable(const seen_device& device, 
   if (has(path, "ComputerSystem.Reset") || has(path, "Chassis.Reset")) verb = "reset";
   if (verb.empty() || acknowledged_ == nullptr) return;
   const auto node = acknowledged_()->node(device.member);
-  if (node == nullptr) return report(device.member + ": " + verb + " on the wire, and the member is not stored");
+  if (node == nullptr)
+    return report(device.member + ": " + verb + " on the wire, and the member is not stored");
   const auto& intents = node->intents();
-  if (std::any_of(intents.begin(), intents.end(), [&verb](const auto& intent) { return intent.verb() == verb; })) return;
+  if (std::any_of(intents.begin(), intents.end(),
+                  [&verb](const auto& intent) { return intent.verb() == verb; }))
+    return;
   report(device.member + ": " + verb + " on the wire before its intent was durable");
 }
 
-void rack_watch::on_answer(const std::string& address, const std::string& method, const std::string& path, const std::string& body) {
+void rack_watch::on_answer(const std::string& address, const std::string& method, const std::string& path,
+                           const std::string& body) {
   seen_device* const device = at(address);
   if (device == nullptr || method != "GET") return;
   static constexpr std::string_view power = "\"PowerState\"";
-  for (std::size_t found = body.find(power); found != std::string::npos; found = body.find(power, found + 1)) {
+  for (std::size_t found = body.find(power); found != std::string::npos;
+       found = body.find(power, found + 1)) {
     device->off_unread = false;
     const std::size_t value = body.find('"', found + power.size());
     if (value != std::string::npos && body.compare(value, 4, "\"On\"") == 0) device->read_on = true;
@@ -150,15 +169,18 @@ void rack_watch::on_record(const sim::journal_record& record) {
   seen_device* const device = at(record.address);
   if (device == nullptr || record.method == "GET") return;
   if (record.act == "login") {
-    const std::uint64_t refused = record.status == 401 ? ++counts_[record.device]["login_refused"] : (counts_[record.device]["login_refused"] = 0);
-    if (refused >= lowest_lockout) report(record.device + ": " + std::to_string(refused) + " wrong logins, and it may lock");
+    const std::uint64_t refused = record.status == 401 ? ++counts_[record.device]["login_refused"]
+                                                       : (counts_[record.device]["login_refused"] = 0);
+    if (refused >= lowest_lockout)
+      report(record.device + ": " + std::to_string(refused) + " wrong logins, and it may lock");
   }
   if (!ok(record)) return;
   one_commander(record);
   nothing_dangerous_twice(record);
   if (record.act != "reset") return;
   if (record.argument == "On" || record.argument == "ForceRestart" || record.argument == "PowerCycle") {
-    if (record.argument == "On" && device->off_unread) report(record.device + ": On after ForceOff without reading its power between");
+    if (record.argument == "On" && device->off_unread)
+      report(record.device + ": On after ForceOff without reading its power between");
     no_power_on_unproven(*device, record);
   }
   const bool off = record.argument == "ForceOff" || record.argument == "GracefulShutdown";
@@ -169,10 +191,13 @@ void rack_watch::on_record(const sim::journal_record& record) {
 
 void rack_watch::one_commander(const sim::journal_record& record) {
   if (record.act == "login" || record.act == "logout" || record.user.empty()) return;
-  if (fault_on(sim::fault_kind::foreign_owner, record.device)) report(record.device + " belongs to another Busbar and was told " + record.act);
-  if (record.user.rfind("busbar-", 0) != 0) return;  // the factory's or the break-glass account, before our own
+  if (fault_on(sim::fault_kind::foreign_owner, record.device))
+    report(record.device + " belongs to another Busbar and was told " + record.act);
+  if (record.user.rfind("busbar-", 0) != 0)
+    return;  // the factory's or the break-glass account, before our own
   const auto rack = acknowledged_ == nullptr ? nullptr : acknowledged_()->rack(spec_.manifest().rack());
-  if (rack == nullptr || record.user != node::own_account(rack->uid())) report(record.device + " was commanded by " + record.user);
+  if (rack == nullptr || record.user != node::own_account(rack->uid()))
+    report(record.device + " was commanded by " + record.user);
 }
 
 void rack_watch::nothing_dangerous_twice(const sim::journal_record& record) {
@@ -198,13 +223,15 @@ void rack_watch::no_power_on_unproven(seen_device& device, const sim::journal_re
   const std::string what = record.device + ": " + record.argument + " while ";
   for (const char* const name : {"r01_rope", "r01_pan"}) {
     const auto before = record.received - flow_belief;
-    if (before.count() > 0 && truth_of("cdu01", name, before) != detector_truth::dry && truth_of("cdu01", name, record.received) != detector_truth::dry) {
+    if (before.count() > 0 && truth_of("cdu01", name, before) != detector_truth::dry &&
+        truth_of("cdu01", name, record.received) != detector_truth::dry) {
       report(what + std::string("rack detector ") + name + " was not dry");
     }
   }
   if (device.kind == sim::device_kind::power_shelf) return;
   const bool good = flow_good_since_ && record.received - *flow_good_since_ >= flow_soak;
-  const bool just_lost = flow_bad_since_ && record.received - *flow_bad_since_ <= flow_belief && good_before_bad_ >= flow_soak;
+  const bool just_lost =
+      flow_bad_since_ && record.received - *flow_bad_since_ <= flow_belief && good_before_bad_ >= flow_soak;
   if (!good && !just_lost) report(what + "the flow was not proven");
   for (const std::string& name : node::needed_detectors(spec_.sku(), kind_of(device.kind))) {
     const auto read = device.last_read.find(name);
@@ -214,7 +241,8 @@ void rack_watch::no_power_on_unproven(seen_device& device, const sim::journal_re
       report(what + "detector " + name + " was read and not dry");
     }
   }
-  if (device.gate_closed_since && *device.gate_closed_since + gate_belief < device.detectors_read) report(what + "the interlock's gate was closed");
+  if (device.gate_closed_since && *device.gate_closed_since + gate_belief < device.detectors_read)
+    report(what + "the interlock's gate was closed");
   const auto node = acknowledged_ == nullptr ? nullptr : acknowledged_()->node(record.device);
   if (node != nullptr && node->leak_latched()) report(what + "a leak was latched on it");
 }
@@ -223,13 +251,16 @@ void rack_watch::off_in_reverse_order(const seen_device& device, const sim::jour
   const auto rack = acknowledged_ == nullptr ? nullptr : acknowledged_()->rack(spec_.manifest().rack());
   if (rack == nullptr || !rack->shutting_down() || device.kind == sim::device_kind::compute_tray) return;
   for (const auto& [address, other] : devices_) {
-    const bool before = other.kind == sim::device_kind::compute_tray ||
-                        (other.kind == sim::device_kind::switch_tray && device.kind == sim::device_kind::power_shelf);
-    if (before && is_powered(other.member)) report(record.device + " was turned off while " + other.member + " was on");
+    const bool before =
+        other.kind == sim::device_kind::compute_tray ||
+        (other.kind == sim::device_kind::switch_tray && device.kind == sim::device_kind::power_shelf);
+    if (before && is_powered(other.member))
+      report(record.device + " was turned off while " + other.member + " was on");
   }
 }
 
-// ---- in what is acknowledged ------------------------------------------------------------------------------------------------------
+// ---- in what is acknowledged
+// ------------------------------------------------------------------------------------------------------
 
 void rack_watch::on_state(const std::shared_ptr<const core::snapshot>& state) {
   if (state == last_) return;
@@ -260,25 +291,31 @@ void rack_watch::node_state(const journal::Node& node, const journal::Node* befo
   if (before == nullptr) return;
   if (before->leak_latched() && !node.leak_latched()) report(node.name() + ": a latched leak was forgotten");
   const auto* const device = at(node.identity().address().substr(0, node.identity().address().find(':')));
-  const bool turned_on = node.power().observed() == journal::POWER_ON && before->power().observed() != journal::POWER_ON;
-  if (turned_on && device != nullptr && !device->read_on) report(node.name() + ": taken for On without having been read On");
+  const bool turned_on =
+      node.power().observed() == journal::POWER_ON && before->power().observed() != journal::POWER_ON;
+  if (turned_on && device != nullptr && !device->read_on)
+    report(node.name() + ": taken for On without having been read On");
   if (node.step() == before->step()) return;
   const std::string kind = journal::MemberKind_Name(node.spec().kind()) + " ";
-  if (node.step() < before->step()) arrows_taken_.insert(kind + step_word(before->step()) + " -> " + step_word(node.step()));
+  if (node.step() < before->step())
+    arrows_taken_.insert(kind + step_word(before->step()) + " -> " + step_word(node.step()));
   for (int from = before->step(); from < node.step(); ++from) {  // one commit may hold several arrows
     const auto step = static_cast<journal::NodeStep>(from + 1);
     arrows_taken_.insert(kind + step_word(static_cast<journal::NodeStep>(from)) + " -> " + step_word(step));
     step_is_true(node, step);
   }
   const bool went_off = node.step() < journal::STAGED && before->step() >= journal::STAGED;
-  if (went_off && node.power().wanted() == journal::POWER_OFF && node.spec().kind() != journal::POWER_SHELF && is_powered(node.name())) {
+  if (went_off && node.power().wanted() == journal::POWER_OFF && node.spec().kind() != journal::POWER_SHELF &&
+      is_powered(node.name())) {
     report(node.name() + ": taken for off, and it is on");
   }
 }
 
 // A step that was entered is held against what really is.
 void rack_watch::step_is_true(const journal::Node& node, journal::NodeStep step) {
-  const auto lies = [this, &node, step](const std::string& why) { report(node.name() + " is " + step_word(step) + ", and " + why); };
+  const auto lies = [this, &node, step](const std::string& why) {
+    report(node.name() + " is " + step_word(step) + ", and " + why);
+  };
   const std::string& name = node.name();
   const bool compute = node.spec().kind() == journal::COMPUTE_TRAY;
   if (step == journal::IDENTIFIED) {
@@ -289,9 +326,11 @@ void rack_watch::step_is_true(const journal::Node& node, journal::NodeStep step)
   if (step == journal::STAGED && compute && !agents_.connected(name) && is_powered(name)) {
     if (fault_on(sim::fault_kind::agent_silent, name)) lies("no agent of this boot reported");
   }
-  if (step == journal::STAGED && fault_on(sim::fault_kind::wrong_agent_serial, name)) lies("its agent shows another serial");
+  if (step == journal::STAGED && fault_on(sim::fault_kind::wrong_agent_serial, name))
+    lies("its agent shows another serial");
   if (step == journal::INSPECTED && fault_on(sim::fault_kind::missing_gpu, name)) lies("a GPU is missing");
-  if (step == journal::INSPECTED && fault_on(sim::fault_kind::half_page, name)) lies("its inventory cannot be read");
+  if (step == journal::INSPECTED && fault_on(sim::fault_kind::half_page, name))
+    lies("its inventory cannot be read");
   if (step == journal::FIRMWARE_CURRENT || step == journal::CONFIGURED) {
     const auto text = site_.truth(name, now_);
     const sim::json truth = text.ok() ? sim::json::parse(*text, nullptr, false) : sim::json();
@@ -305,7 +344,8 @@ void rack_watch::step_is_true(const journal::Node& node, journal::NodeStep step)
     if (compute && step == journal::CONFIGURED) {
       for (const auto& [attribute, value] : spec_.baseline().bios().at("compute_tray").values()) {
         const sim::json seen = truth.at("bios").value(attribute, sim::json());
-        if ((seen.is_string() ? seen.get<std::string>() : seen.dump()) != value) lies("BIOS " + attribute + " is " + seen.dump());
+        if ((seen.is_string() ? seen.get<std::string>() : seen.dump()) != value)
+          lies("BIOS " + attribute + " is " + seen.dump());
       }
     }
   }
@@ -317,13 +357,17 @@ void rack_watch::step_is_true(const journal::Node& node, journal::NodeStep step)
   if (step == journal::VALIDATED && compute) suite_is_complete(node.suite(), 1, "node");
 }
 
-void rack_watch::suite_is_complete(const journal::SuiteResult& suite, std::size_t members, std::string_view level) {
+void rack_watch::suite_is_complete(const journal::SuiteResult& suite, std::size_t members,
+                                   std::string_view level) {
   std::size_t metrics = 0;
-  for (const journal::SuiteTest& test : spec_.suites().at(std::string(level)).tests()) metrics += static_cast<std::size_t>(test.metrics_size());
+  for (const journal::SuiteTest& test : spec_.suites().at(std::string(level)).tests())
+    metrics += static_cast<std::size_t>(test.metrics_size());
   const std::size_t wanted = metrics * members * spec_.sku().compute_tray().gpus().count();
   const std::size_t given = agents_.rows_of(suite.run_id());
   if (suite.verdict() != journal::SuiteResult::PASS) report(suite.run_id() + " opened a gate without a PASS");
-  if (given != wanted) report(suite.run_id() + " passed with " + std::to_string(given) + " of " + std::to_string(wanted) + " sound results");
+  if (given != wanted)
+    report(suite.run_id() + " passed with " + std::to_string(given) + " of " + std::to_string(wanted) +
+           " sound results");
   if (suite.evidence().empty()) report(suite.run_id() + " passed without evidence");
 }
 
@@ -337,17 +381,22 @@ void rack_watch::rack_state(const journal::Rack& rack, const journal::Rack* befo
   }
   if (entered && rack.step() >= journal::NVLINK_READY && before->step() < journal::NVLINK_READY) {
     for (const auto& [name, entry] : *last_->nodes) {
-      if (fault_on(sim::fault_kind::link_down, name) && !entry.object->has_failure()) report("nvlink_ready while a link of " + name + " is down");
+      if (fault_on(sim::fault_kind::link_down, name) && !entry.object->has_failure())
+        report("nvlink_ready while a link of " + name + " is down");
     }
   }
   if (entered && rack.step() >= journal::RACK_VALIDATED) {
-    if (!rack.gates().contains("rack") || rack.gates().at("rack") != "passed") report("the gate rack is not passed, and the rack is " + journal::RackStep_Name(rack.step()));
+    if (!rack.gates().contains("rack") || rack.gates().at("rack") != "passed")
+      report("the gate rack is not passed, and the rack is " + journal::RackStep_Name(rack.step()));
     suite_is_complete(rack.suite(), static_cast<std::size_t>(rack.suite().members_size()), "rack");
-    if (static_cast<std::uint32_t>(rack.suite().members_size()) < spec_.sku().rack().compute_min()) report("a rack passed with too few trays");
+    if (static_cast<std::uint32_t>(rack.suite().members_size()) < spec_.sku().rack().compute_min())
+      report("a rack passed with too few trays");
   }
   if (rack.state() != "production") return;
-  if (rack.step() != journal::RACK_PRODUCTION) report("called production at " + journal::RackStep_Name(rack.step()));
-  if (static_cast<std::uint32_t>(rack.suite().members_size()) != spec_.sku().rack().compute()) report("called production with fewer trays than the SKU has");
+  if (rack.step() != journal::RACK_PRODUCTION)
+    report("called production at " + journal::RackStep_Name(rack.step()));
+  if (static_cast<std::uint32_t>(rack.suite().members_size()) != spec_.sku().rack().compute())
+    report("called production with fewer trays than the SKU has");
 }
 
 void rack_watch::operation_state(const journal::Operation& operation, const journal::Operation* before) {
@@ -356,21 +405,25 @@ void rack_watch::operation_state(const journal::Operation& operation, const jour
   }
   if (operation.state() != "SUCCEEDED") return;
   for (const journal::ComponentResult& row : operation.components()) {
-    if (row.state() != "SUCCEEDED") report(operation.id() + " SUCCEEDED with the row of " + row.target() + " " + row.state());
+    if (row.state() != "SUCCEEDED")
+      report(operation.id() + " SUCCEEDED with the row of " + row.target() + " " + row.state());
   }
 }
 
-// ---- stored against acknowledged ---------------------------------------------------------------------------------------------------
+// ---- stored against acknowledged
+// ---------------------------------------------------------------------------------------------------
 
 namespace {
 
 template <class Map>
 std::optional<std::string> compare(const Map& left, const Map& right) {
-  if (left.size() != right.size()) return std::to_string(left.size()) + " objects against " + std::to_string(right.size());
+  if (left.size() != right.size())
+    return std::to_string(left.size()) + " objects against " + std::to_string(right.size());
   for (const auto& [name, entry] : left) {
     const auto other = right.find(name);
     if (other == right.end()) return name + " is missing";
-    if (!google::protobuf::util::MessageDifferencer::Equals(*entry.object, *other->second.object)) return name + " differs";
+    if (!google::protobuf::util::MessageDifferencer::Equals(*entry.object, *other->second.object))
+      return name + " differs";
   }
   return std::nullopt;
 }
@@ -379,7 +432,8 @@ std::optional<std::string> compare(const Map& left, const Map& right) {
 
 std::optional<std::string> difference_of(const core::snapshot& left, const core::snapshot& right) {
   if (left.position.revision() != right.position.revision()) {
-    return "revision " + std::to_string(left.position.revision()) + " against " + std::to_string(right.position.revision());
+    return "revision " + std::to_string(left.position.revision()) + " against " +
+           std::to_string(right.position.revision());
   }
   if (auto what = compare(*left.nodes, *right.nodes)) return what;
   if (auto what = compare(*left.racks, *right.racks)) return what;

@@ -1,5 +1,6 @@
-// The invariants of every scenario, as functions: one eye on the wire of the simulated devices, one on what the journal has
-// acknowledged, and the simulator's truth to hold both against. It outlives the daemon's crashes. What is broken first stays.
+// The invariants of every scenario, as functions: one eye on the wire of the simulated devices, one on what
+// the journal has acknowledged, and the simulator's truth to hold both against. It outlives the daemon's
+// crashes. What is broken first stays.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,11 @@ class rack_watch {
   rack_watch(sim::site& site, const site_agents& agents, const journal::RackSpec& spec);
   void see_with(snapshot_source acknowledged, gate_source gate_open);
 
-  // From the wire: a request as it leaves the daemon, an answer as it leaves the device, the device's own record of it.
+  // From the wire: a request as it leaves the daemon, an answer as it leaves the device, the device's own
+  // record of it.
   void on_sent(const std::string& address, const std::string& method, const std::string& path);
-  void on_answer(const std::string& address, const std::string& method, const std::string& path, const std::string& body);
+  void on_answer(const std::string& address, const std::string& method, const std::string& path,
+                 const std::string& body);
   void on_record(const sim::journal_record& record);
   // From time to time, at `now`: is the coolant's flow in band, in truth?
   void sample(sim::instant now);
@@ -56,15 +59,16 @@ class rack_watch {
   struct seen_device {
     std::string member;
     sim::device_kind kind{};
-    bool off_unread = false;                          // told off and its power not read since
-    bool read_on = false;                             // read On since it was last told anything about its power
+    bool off_unread = false;  // told off and its power not read since
+    bool read_on = false;     // read On since it was last told anything about its power
     std::map<std::string, detector_truth> last_read;  // what each detector was when the daemon read it last
     std::optional<sim::instant> gate_closed_since;
     sim::instant detectors_read{0};
   };
 
   // On the wire.
-  void no_act_before_its_intent_is_durable(const seen_device& at, const std::string& method, const std::string& path);
+  void no_act_before_its_intent_is_durable(const seen_device& at, const std::string& method,
+                                           const std::string& path);
   void nothing_dangerous_twice(const sim::journal_record& record);
   void one_commander(const sim::journal_record& record);
   void no_power_on_unproven(seen_device& at, const sim::journal_record& record);
@@ -86,7 +90,7 @@ class rack_watch {
   const journal::RackSpec& spec_;
   snapshot_source acknowledged_;
   gate_source gate_open_;
-  std::map<std::string, seen_device> devices_;                    // by address
+  std::map<std::string, seen_device> devices_;  // by address
   std::map<std::string, std::map<std::string, std::uint64_t>> counts_;
   std::shared_ptr<const core::snapshot> last_;
   sim::instant now_{0};

@@ -27,7 +27,8 @@ using verdict = test::fake_interlock::verdict;
 constexpr const char* rack_name = "r01";
 constexpr auto heartbeat = 1s;
 
-node::judged_suite judge(const journal::Suite& suite, const std::string& run_id, const std::vector<std::string>& members, std::uint32_t gpus,
+node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
+                         const std::vector<std::string>& members, std::uint32_t gpus,
                          const std::map<std::string, std::string>& limits,
                          const std::map<std::string, std::vector<agent::Measurement>>& measured) {
   const gpu::judgement judged = gpu::judge_agents(suite, run_id, members, gpus, limits, measured);
@@ -36,7 +37,8 @@ node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return file ? std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()) : std::string();
+  return file ? std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>())
+              : std::string();
 }
 
 // Keeps the answer, or that it was lost with the daemon.
@@ -57,7 +59,8 @@ verdict to_verdict(detector_truth truth) {
 
 }  // namespace
 
-// ---- what ends with a daemon's life ------------------------------------------------------------------------------------------------
+// ---- what ends with a daemon's life
+// ------------------------------------------------------------------------------------------------
 
 // The disk as one life sees it: after the crash nothing of that life reaches it any more.
 class rack_world::severable_store final : public storage::store {
@@ -68,15 +71,21 @@ class rack_world::severable_store final : public storage::store {
   absl::Status write(const storage::store_write& batch) override {
     return severed_ ? absl::UnavailableError("this life has ended") : below_->write(batch);
   }
-  absl::StatusOr<std::optional<std::string>> get(storage::family where, std::string_view key) const override { return below_->get(where, key); }
-  absl::Status scan(storage::family where, std::string_view from, std::string_view to, const visitor& visit) const override {
+  absl::StatusOr<std::optional<std::string>> get(storage::family where, std::string_view key) const override {
+    return below_->get(where, key);
+  }
+  absl::Status scan(storage::family where, std::string_view from, std::string_view to,
+                    const visitor& visit) const override {
     return below_->scan(where, from, to, visit);
   }
-  absl::Status scan_back(storage::family where, std::string_view from, std::string_view to, const visitor& visit) const override {
+  absl::Status scan_back(storage::family where, std::string_view from, std::string_view to,
+                         const visitor& visit) const override {
     return below_->scan_back(where, from, to, visit);
   }
   storage::store_health health() const override { return below_->health(); }
-  absl::Status probe() override { return severed_ ? absl::UnavailableError("this life has ended") : below_->probe(); }
+  absl::Status probe() override {
+    return severed_ ? absl::UnavailableError("this life has ended") : below_->probe();
+  }
   absl::Status close() override { return absl::OkStatus(); }
 
  private:
@@ -97,7 +106,8 @@ class rack_world::interlock_door final : public rack::interlock_port {
   void announce_blind_window(std::string device, std::chrono::milliseconds length, done reply) override {
     if (open_) behind_.announce_blind_window(std::move(device), length, std::move(reply));
   }
-  void read_latches(std::uint64_t after, std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) override {
+  void read_latches(std::uint64_t after,
+                    std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) override {
     if (open_) behind_.read_latches(after, std::move(reply));
   }
   std::shared_ptr<const rack::interlock_view> last() const override { return behind_.last(); }
@@ -134,12 +144,15 @@ struct disk {
   }
 };
 
-// ---- building and ending -------------------------------------------------------------------------------------------------------------
+// ---- building and ending
+// -------------------------------------------------------------------------------------------------------------
 
-rack_world::rack_world(simulation& simulated, const world_options& options) : sim(simulated), options_(options), disk_(std::make_unique<disk>()) {
+rack_world::rack_world(simulation& simulated, const world_options& options)
+    : sim(simulated), options_(options), disk_(std::make_unique<disk>()) {
   spec_ = delivered().spec;
   // What cannot come shall be given up after a minute or two, not after hours of polling.
-  for (auto& [step, limit] : *spec_.mutable_baseline()->mutable_deadlines()) limit.set_seconds(std::min<std::int64_t>(limit.seconds(), step == "firmware" ? 120 : 60));
+  for (auto& [step, limit] : *spec_.mutable_baseline()->mutable_deadlines())
+    limit.set_seconds(std::min<std::int64_t>(limit.seconds(), step == "firmware" ? 120 : 60));
   if (options_.change_spec != nullptr) options_.change_spec(spec_);
   if (options_.on_disk) {
     disk_->folder.emplace();
@@ -168,18 +181,24 @@ void rack_world::build_site() {
   auto made = sim::site::make(options);
   ASSERT_TRUE(made.ok()) << made.status();
   site = *std::move(made);
-  wire = std::make_unique<site_wire>(sim.devices(), *site, [this](std::uint64_t bound) { return sim.choose(bound); });
+  wire = std::make_unique<site_wire>(sim.devices(), *site,
+                                     [this](std::uint64_t bound) { return sim.choose(bound); });
   agents = std::make_unique<site_agents>(sim.devices(), *site);
   watch = std::make_unique<rack_watch>(*site, *agents, spec_);
   sim::site_hooks hooks;
-  hooks.on_host_boot = [this](const std::string& member, const std::string& uri) { agents->host_booted(member, uri); };
+  hooks.on_host_boot = [this](const std::string& member, const std::string& uri) {
+    agents->host_booted(member, uri);
+  };
   hooks.on_host_off = [this](const std::string& member) { agents->host_off(member); };
   hooks.on_request = [this](const sim::journal_record& record) { watch->on_record(record); };
   site->set_hooks(std::move(hooks));
-  wire->listen([this](const std::string& address, const sim::http_request& request) { watch->on_sent(address, request.method, request.target); },
-               [this](const std::string& address, const sim::http_request& request, const sim::http_reply& reply) {
-                 watch->on_answer(address, request.method, request.target, reply.body);
-               });
+  wire->listen(
+      [this](const std::string& address, const sim::http_request& request) {
+        watch->on_sent(address, request.method, request.target);
+      },
+      [this](const std::string& address, const sim::http_request& request, const sim::http_reply& reply) {
+        watch->on_answer(address, request.method, request.target, reply.body);
+      });
 }
 
 void rack_world::start() {
@@ -195,13 +214,17 @@ void rack_world::start() {
   const auto contents = log_->load();
   ASSERT_TRUE(contents.ok()) << contents.status();
   core::hub_options hub_options;
-  hub_options.history = [log = log_](const journal::Position& from, std::uint64_t to, std::size_t limit) { return log->read_events(from, to, limit); };
+  hub_options.history = [log = log_](const journal::Position& from, std::uint64_t to, std::size_t limit) {
+    return log->read_events(from, to, limit);
+  };
   const auto before = hub_ == nullptr ? nullptr : hub_->read();
   hub_ = std::make_shared<core::snapshot_hub>(contents->state, std::move(hub_options));
   if (before != nullptr) {
-    if (const auto what = difference_of(*before, *hub_->read())) watch->report("what was acknowledged is not what is stored after a crash: " + *what);
+    if (const auto what = difference_of(*before, *hub_->read()))
+      watch->report("what was acknowledged is not what is stored after a crash: " + *what);
   }
-  watch->see_with([this] { return hub_->read(); }, [this](const std::string& member) { return gate_is_open(member); });
+  watch->see_with([this] { return hub_->read(); },
+                  [this](const std::string& member) { return gate_is_open(member); });
   watch->on_state(hub_->read());
   wire_rack();
   wire->resume();
@@ -229,7 +252,8 @@ void rack_world::wire_rack() {
   with.secrets = std::make_shared<daemon::daemon_secrets>(*std::move(vault), note.folder);
   with.agents = agents->door([this](validation::agent_event event) {
     if (rack_ == nullptr) return;
-    caf::anon_send(rack_, rack::agent_event_ptr(std::make_shared<const validation::agent_event>(std::move(event))));
+    caf::anon_send(rack_,
+                   rack::agent_event_ptr(std::make_shared<const validation::agent_event>(std::move(event))));
   });
   with.interlock = life_->to_interlock;
   with.judge = judge;
@@ -258,7 +282,8 @@ void rack_world::end_life() {
   rack_ = nullptr;
   operations_ = nullptr;
   journal_ = nullptr;
-  if (const std::size_t left = sim.stop_all(); left != 0) watch->report(std::to_string(left) + " actors outlived the daemon");
+  if (const std::size_t left = sim.stop_all(); left != 0)
+    watch->report(std::to_string(left) + " actors outlived the daemon");
   hub_->close();
   log_.reset();
   life_.reset();
@@ -273,10 +298,12 @@ void rack_world::crash() {
 
 void rack_world::crash_at_step(std::uint64_t step) {
   sim.limits.fault_per_mille = 1000;  // possible() decides
-  sim.add_fault("crash", [this] { crash(); }, 1, [this, step] { return steps_ >= step; });
+  sim.add_fault(
+      "crash", [this] { crash(); }, 1, [this, step] { return steps_ >= step; });
 }
 
-// ---- what goes on around the daemon ---------------------------------------------------------------------------------------------------
+// ---- what goes on around the daemon
+// ---------------------------------------------------------------------------------------------------
 
 void rack_world::beat() {
   follow_truth();
@@ -298,7 +325,9 @@ void rack_world::follow_truth() {
   }
 }
 
-bool rack_world::gate_is_open(const std::string& member) const { return interlock.gate(member).allowed; }
+bool rack_world::gate_is_open(const std::string& member) const {
+  return interlock.gate(member).allowed;
+}
 
 void rack_world::arm_site() {
   const auto due = site->next_due();
@@ -317,11 +346,13 @@ std::optional<std::string> rack_world::look() {
   arm_site();
   watch->on_state(hub_->read());
   if (watch->broken().has_value()) return watch->broken();
-  if (life_ != nullptr && life_->transport->peak() > 2) return "more than two requests were open at one device";
+  if (life_ != nullptr && life_->transport->peak() > 2)
+    return "more than two requests were open at one device";
   return std::nullopt;
 }
 
-// ---- what a scenario does ---------------------------------------------------------------------------------------------------------------
+// ---- what a scenario does
+// ---------------------------------------------------------------------------------------------------------------
 
 std::optional<std::string> rack_world::run_until(const std::function<bool()>& done) {
   const exploration_outcome outcome = sim.run(done);
@@ -330,7 +361,8 @@ std::optional<std::string> rack_world::run_until(const std::function<bool()>& do
   return what;
 }
 
-std::optional<std::string> rack_world::run(const std::string& verb, const std::string& target, std::map<std::string, std::string> arguments) {
+std::optional<std::string> rack_world::run(const std::string& verb, const std::string& target,
+                                           std::map<std::string, std::string> arguments) {
   auto command = std::make_shared<core::command>();
   command->verb = verb;
   command->target = target;
@@ -344,8 +376,10 @@ std::optional<std::string> rack_world::run(const std::string& verb, const std::s
   ended_ = {};
   auto answer = std::make_shared<const kept_answer>();
   return run_until([this, command, answer = std::move(answer), asked_in_life]() mutable {
-    const bool again = answer->kept->has_value() && !(*answer->kept)->ok() && absl::IsUnavailable((*answer->kept)->status());
-    if (asked_in_life != lives_ && (!answer->kept->has_value() || again)) {  // first, or lost with the daemon: the same request again
+    const bool again =
+        answer->kept->has_value() && !(*answer->kept)->ok() && absl::IsUnavailable((*answer->kept)->status());
+    if (asked_in_life != lives_ &&
+        (!answer->kept->has_value() || again)) {  // first, or lost with the daemon: the same request again
       asked_in_life = lives_;
       answer = std::make_shared<const kept_answer>();
       caf::anon_send(operations_, core::command_atom_v, core::command_ptr(command), core::answer_ptr(answer));
@@ -370,8 +404,9 @@ std::optional<std::string> rack_world::pass(std::chrono::milliseconds time) {
   return run_until([this, end] { return sim.now() >= end; });
 }
 
-void rack_world::fault(const std::string& kind, const std::string& target, std::chrono::milliseconds delay, std::chrono::milliseconds length,
-                       std::optional<double> severity, const std::string& value) {
+void rack_world::fault(const std::string& kind, const std::string& target, std::chrono::milliseconds delay,
+                       std::chrono::milliseconds length, std::optional<double> severity,
+                       const std::string& value) {
   sim::fault_request request;
   request.kind = kind;
   request.target = target;
@@ -385,6 +420,12 @@ void rack_world::fault(const std::string& kind, const std::string& target, std::
   sim.devices().after(delay, [this] { follow_truth(); });
 }
 
+void rack_world::fill_disk(bool full) {
+  const auto in_memory = std::dynamic_pointer_cast<storage::memory_store>(disk_->store);
+  ASSERT_NE(in_memory, nullptr);
+  in_memory->fill_disk(full);
+}
+
 void rack_world::clear_faults() {
   site->clear_faults("", "", now());
   follow_truth();
@@ -394,15 +435,19 @@ std::optional<std::string> rack_world::check_at_rest() {
   storage::journal_options options;
   options.clock = [this] { return core::instant{now().count(), sim.wall_ns()}; };
   options.boot_id = "boot-of-test";
-  const auto opened = storage::journal_log::open(std::make_shared<severable_store>(disk_->store), std::move(options));
+  const auto opened =
+      storage::journal_log::open(std::make_shared<severable_store>(disk_->store), std::move(options));
   if (!opened.ok()) return "what is stored does not open: " + std::string(opened.status().message());
   const auto contents = (*opened)->load();
   if (!contents.ok()) return "what is stored does not load: " + std::string(contents.status().message());
-  if (const auto what = difference_of(*hub_->read(), *contents->state)) return "stored state is not acknowledged state: " + *what;
-  if (const auto audit = (*opened)->verify_audit(); !audit.ok()) return "the audit chain is broken: " + std::string(audit.message());
+  if (const auto what = difference_of(*hub_->read(), *contents->state))
+    return "stored state is not acknowledged state: " + *what;
+  if (const auto audit = (*opened)->verify_audit(); !audit.ok())
+    return "the audit chain is broken: " + std::string(audit.message());
   for (const auto& [name, entry] : *hub_->read()->nodes) {
     const journal::SuiteResult& suite = entry.object->suite();
-    if (suite.verdict() == journal::SuiteResult::PASS && !(*opened)->read_evidence(suite.evidence()).ok()) return name + ": its evidence is not stored";
+    if (suite.verdict() == journal::SuiteResult::PASS && !(*opened)->read_evidence(suite.evidence()).ok())
+      return name + ": its evidence is not stored";
   }
   for (const auto& [id, entry] : *hub_->read()->operations) {
     if (entry.object->state() == "RUNNING") return id + " has not ended";
@@ -410,7 +455,8 @@ std::optional<std::string> rack_world::check_at_rest() {
   return watch->broken();
 }
 
-// ---- what it looks at ---------------------------------------------------------------------------------------------------------------------
+// ---- what it looks at
+// ---------------------------------------------------------------------------------------------------------------------
 
 std::string rack_world::fault_of(const std::string& member) const {
   const auto found = node(member);
@@ -430,18 +476,21 @@ std::string rack_world::truth(const std::string& path) {
 }
 
 std::string rack_world::describe() const {
-  std::string text = "life " + std::to_string(lives_) + ", step " + std::to_string(steps_) + ", " + std::to_string(wire->served()) + " requests\n";
+  std::string text = "life " + std::to_string(lives_) + ", step " + std::to_string(steps_) + ", " +
+                     std::to_string(wire->served()) + " requests\n";
   const auto stored = state();
   if (const auto one = stored->rack(rack_name)) {
-    text += "  r01 " + journal::RackStep_Name(one->step()) + " " + one->state() + " waits for: " + one->waits_for() + " " + one->failure().fault() + " " +
+    text += "  r01 " + journal::RackStep_Name(one->step()) + " " + one->state() +
+            " waits for: " + one->waits_for() + " " + one->failure().fault() + " " +
             one->failure().message() + "\n";
   }
   for (const auto& [name, entry] : *stored->nodes) {
     const journal::Node& one = *entry.object;
-    text += "  " + name + " " + journal::NodeStep_Name(one.step()) + " waits for: " + one.waits_for() + " " + one.failure().fault() + " " +
-            one.failure().message() + "\n";
+    text += "  " + name + " " + journal::NodeStep_Name(one.step()) + " waits for: " + one.waits_for() + " " +
+            one.failure().fault() + " " + one.failure().message() + "\n";
   }
-  for (const auto& [id, entry] : *stored->operations) text += "  " + id + " " + entry.object->verb() + " " + entry.object->state() + "\n";
+  for (const auto& [id, entry] : *stored->operations)
+    text += "  " + id + " " + entry.object->verb() + " " + entry.object->state() + "\n";
   return text;
 }
 

@@ -1,7 +1,8 @@
-// One rack's daemon, whole, in one process on a virtual clock: the real actors over the real Redfish driver, the simulator's
-// devices behind it, a fake interlock whose detectors follow the simulator's truth, and agents that answer from its performance
-// model. crash() is kill -9: every actor and all that was in memory is gone, the store, the devices, the interlock and the
-// hosts stay; the next life is wired from what is stored. Every step of the simulation is watched (rack_watch.hpp).
+// One rack's daemon, whole, in one process on a virtual clock: the real actors over the real Redfish driver,
+// the simulator's devices behind it, a fake interlock whose detectors follow the simulator's truth, and
+// agents that answer from its performance model. crash() is kill -9: every actor and all that was in memory
+// is gone, the store, the devices, the interlock and the hosts stay; the next life is wired from what is
+// stored. Every step of the simulation is watched (rack_watch.hpp).
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -29,8 +30,8 @@
 namespace busbar::test_support {
 
 struct world_options {
-  bool on_disk = false;                                          // RocksDB in a temporary folder, closed and opened again at each crash
-  bool interlock_sees = true;                                    // its detectors follow the truth; else they stay as a test sets them
+  bool on_disk = false;        // RocksDB in a temporary folder, closed and opened again at each crash
+  bool interlock_sees = true;  // its detectors follow the truth; else they stay as a test sets them
   std::function<void(journal::RackSpec&)> change_spec;           // another site than the delivered one
   std::function<std::string(const std::string&)> change_leases;  // what is announced, from what was delivered
 };
@@ -48,21 +49,29 @@ class rack_world {
   rack_world& operator=(const rack_world&) = delete;
 
   // ---- what a scenario does ----
-  // Hands a command to the daemon, again after a crash that lost the answer, and runs until its operation has ended. Nothing:
-  // it has; text: what went wrong (an invariant, no end). A refusal of the command is an end with state REFUSED.
-  std::optional<std::string> run(const std::string& verb, const std::string& target, std::map<std::string, std::string> arguments = {});
+  // Hands a command to the daemon, again after a crash that lost the answer, and runs until its operation has
+  // ended. Nothing: it has; text: what went wrong (an invariant, no end). A refusal of the command is an end
+  // with state REFUSED.
+  std::optional<std::string> run(const std::string& verb, const std::string& target,
+                                 std::map<std::string, std::string> arguments = {});
   const ended_operation& ended() const { return ended_; }
   // Lets so much time pass, with every invariant watched.
   std::optional<std::string> pass(std::chrono::milliseconds time);
-  // kill -9 and the next start. Never called from within an actor's or device's turn: from a scenario, or an explorer's fault.
+  // kill -9 and the next start. Never called from within an actor's or device's turn: from a scenario, or an
+  // explorer's fault.
   void crash();
   // kill -9 once so many steps from now have run.
   void crash_at_step(std::uint64_t step);
-  // A fault of the simulator's table (daemon/sim/faults.def), from now plus delay; length zero: until cleared.
-  void fault(const std::string& kind, const std::string& target, std::chrono::milliseconds delay = {}, std::chrono::milliseconds length = {},
-             std::optional<double> severity = {}, const std::string& value = {});
+  // A fault of the simulator's table (daemon/sim/faults.def), from now plus delay; length zero: until
+  // cleared.
+  void fault(const std::string& kind, const std::string& target, std::chrono::milliseconds delay = {},
+             std::chrono::milliseconds length = {}, std::optional<double> severity = {},
+             const std::string& value = {});
   void clear_faults();
-  // What only holds once everything has ended: stored state equals acknowledged state, evidence is there, one end a device.
+  // The store in memory refuses writes, as a full disk's does.
+  void fill_disk(bool full);
+  // What only holds once everything has ended: stored state equals acknowledged state, evidence is there, one
+  // end a device.
   std::optional<std::string> check_at_rest();
 
   // ---- what it looks at ----

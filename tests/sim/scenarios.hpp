@@ -1,4 +1,5 @@
-// What happens to a rack, as functions of a seed. Each gives nothing when every invariant held and the end was as it has to be.
+// What happens to a rack, as functions of a seed. Each gives nothing when every invariant held and the end
+// was as it has to be.
 #pragma once
 
 #include <functional>
@@ -13,14 +14,16 @@ namespace busbar::test_support {
 using rack_story = std::function<std::optional<std::string>(rack_world&)>;
 
 // Makes the world, applies the manifest, tells the story, checks what must hold at rest, and ends the daemon.
-std::optional<std::string> in_a_rack(simulation& sim, const rack_story& story, const world_options& options = {});
+std::optional<std::string> in_a_rack(simulation& sim, const rack_story& story,
+                                     const world_options& options = {});
 
 // Bring-up and the end it must have: SUCCEEDED and every gate passed; likewise the way down.
 std::optional<std::string> bring_up(rack_world& world);
 std::optional<std::string> shut_down(rack_world& world);
 
 // Bring-up that must end FAILED with this fault on this member ("r01": on the rack itself).
-std::optional<std::string> bring_up_fails(rack_world& world, const std::string& member, const std::string& fault);
+std::optional<std::string> bring_up_fails(rack_world& world, const std::string& member,
+                                          const std::string& fault);
 
 // One to three crashes at seeded steps of a bring-up that must succeed all the same.
 std::optional<std::string> bring_up_through_crashes(rack_world& world);

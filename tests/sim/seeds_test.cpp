@@ -11,7 +11,8 @@ constexpr std::uint64_t seeds_of_an_entry = 25;
 class two_hundred_days : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(two_hundred_days, hold_every_invariant) {
-  const auto report = for_seeds(seeds_of_an_entry, [](simulation& sim) { return in_a_rack(sim, any_day); }, GetParam());
+  const auto report = for_seeds(
+      seeds_of_an_entry, [](simulation& sim) { return in_a_rack(sim, any_day); }, GetParam());
   EXPECT_TRUE(report.passed()) << report.describe();
 }
 

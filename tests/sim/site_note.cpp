@@ -30,7 +30,8 @@ site_note write() {
   site_note note;
   note.folder = folder.path();
   note.key_file = folder.file("vault.key");
-  if (const auto written = sim::write_delivery_note(**site, note.folder, sim::instant{0}); !written.ok()) give_up(std::string(written.message()));
+  if (const auto written = sim::write_delivery_note(**site, note.folder, sim::instant{0}); !written.ok())
+    give_up(std::string(written.message()));
   if (const auto made = storage::new_key(note.key_file); !made.ok()) give_up(std::string(made.message()));
   std::vector<manifest::source_file> files;
   for (const auto& each : std::filesystem::recursive_directory_iterator(note.folder)) {

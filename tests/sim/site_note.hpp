@@ -1,5 +1,5 @@
-// The delivery note of the simulated site, written once a process: manifest, SKU, baseline, suites, images, leases, passwords,
-// and a vault key beside it. Every seed reads the same one.
+// The delivery note of the simulated site, written once a process: manifest, SKU, baseline, suites, images,
+// leases, passwords, and a vault key beside it. Every seed reads the same one.
 #pragma once
 
 #include <string>

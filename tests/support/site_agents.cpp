@@ -99,11 +99,13 @@ void site_agents::come(const std::string& member) {
   if (!one.born) {
     const auto known = tokens_.find(member);
     const bool good = known != tokens_.end() && known->second.token == one.token;
-    const bool fits = good && (known->second.expected_serial.empty() || known->second.expected_serial == event.hello.dmi_serial());
+    const bool fits = good && (known->second.expected_serial.empty() ||
+                               known->second.expected_serial == event.hello.dmi_serial());
     if (!fits) {
       one.token.clear();
       event.what = kind::refused;
-      event.reason = good ? "AGENT_SERIAL_MISMATCH: another serial than Redfish showed" : "AGENT_NOT_SEEN: the token is not of this boot";
+      event.reason = good ? "AGENT_SERIAL_MISMATCH: another serial than Redfish showed"
+                          : "AGENT_NOT_SEEN: the token is not of this boot";
       if (good) tell(std::move(event));
       return;
     }
@@ -139,11 +141,13 @@ void site_agents::begin(const std::string& member, const agent::Run& run) {
   host& one = hosts_[member];
   const std::uint64_t number = one.run = next_++;
   site_.set_load(member, run.probe() == "matrix_burn" ? 1.0 : 0.5, now());
-  const auto length = std::chrono::seconds(run.duration().seconds()) + std::chrono::nanoseconds(run.duration().nanos());
+  const auto length =
+      std::chrono::seconds(run.duration().seconds()) + std::chrono::nanoseconds(run.duration().nanos());
   clock_.after(length, [this, member, number, run] { finish(member, number, run); });
 }
 
-agent::Measurement site_agents::row(const std::string& member, const agent::Run& run, int gpu, const std::string& metric) {
+agent::Measurement site_agents::row(const std::string& member, const agent::Run& run, int gpu,
+                                    const std::string& metric) {
   const sim::performance seen = site_.measure(member, gpu, run.probe(), metric, now());
   agent::Measurement out;
   out.set_run_id(run.run_id());

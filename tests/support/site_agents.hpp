@@ -1,7 +1,7 @@
-// The agents of a simulated site without a wire: one a running compute tray, born with the token of its boot, answering tests
-// from the site's performance model on a virtual clock. It outlives a daemon; `door()` is one daemon's agent_port to it, and
-// closing the door is that daemon's end. Counts what was truly delivered, so that a verdict can be held against it.
-// Knows no CAF. One thread.
+// The agents of a simulated site without a wire: one a running compute tray, born with the token of its boot,
+// answering tests from the site's performance model on a virtual clock. It outlives a daemon; `door()` is one
+// daemon's agent_port to it, and closing the door is that daemon's end. Counts what was truly delivered, so
+// that a verdict can be held against it. Knows no CAF. One thread.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class site_agents {
   void host_booted(const std::string& member, const std::string& boot_uri);
   void host_off(const std::string& member);
 
-  // A new daemon listens; agents that run come back to it. The port dies with the next call, or with close_door().
+  // A new daemon listens; agents that run come back to it. The port dies with the next call, or with
+  // close_door().
   std::shared_ptr<validation::agent_port> door(validation::agent_sink sink);
   // Tests in progress end with the daemon's connection.
   void close_door();
@@ -47,11 +48,11 @@ class site_agents {
   class port;
   struct host {
     bool running = false;
-    bool born = false;            // has come with a token that was good
+    bool born = false;  // has come with a token that was good
     bool connected = false;
     std::string boot_id;
-    std::string token;            // of this boot
-    std::uint64_t run = 0;        // of the test in progress; 0: none
+    std::string token;      // of this boot
+    std::uint64_t run = 0;  // of the test in progress; 0: none
   };
   struct issued {
     std::string token;
@@ -61,9 +62,12 @@ class site_agents {
   void come(const std::string& member);
   void begin(const std::string& member, const agent::Run& run);
   void finish(const std::string& member, std::uint64_t number, const agent::Run& run);
-  agent::Measurement row(const std::string& member, const agent::Run& run, int gpu, const std::string& metric);
+  agent::Measurement row(const std::string& member, const agent::Run& run, int gpu,
+                         const std::string& metric);
   void tell(validation::agent_event event);
-  sim::instant now() const { return std::chrono::duration_cast<sim::instant>(clock_.now().time_since_epoch()); }
+  sim::instant now() const {
+    return std::chrono::duration_cast<sim::instant>(clock_.now().time_since_epoch());
+  }
 
   virtual_scheduler& clock_;
   sim::site& site_;

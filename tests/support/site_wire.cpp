@@ -12,7 +12,8 @@ using devices::redfish::http_outcome;
 using devices::redfish::transport_error;
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -38,18 +39,22 @@ sim::http_request to_device(const devices::redfish::http_request& request) {
   out.headers["content-type"] = "multipart/form-data; boundary=" + boundary;
   out.body.clear();
   for (const auto& part : request.parts) {
-    out.body += "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + part.name + "\"\r\nContent-Type: " +
-                part.content_type + "\r\n\r\n" + (part.file_path.empty() ? part.data : content_of(part.file_path)) + "\r\n";
+    out.body += "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + part.name +
+                "\"\r\nContent-Type: " + part.content_type + "\r\n\r\n" +
+                (part.file_path.empty() ? part.data : content_of(part.file_path)) + "\r\n";
   }
   out.body += "--" + boundary + "--\r\n";
   return out;
 }
 
-std::string host_of(const std::string& address) { return address.substr(0, address.find(':')); }
+std::string host_of(const std::string& address) {
+  return address.substr(0, address.find(':'));
+}
 
 }  // namespace
 
-// ---- the devices ---------------------------------------------------------------------------------------------------------------
+// ---- the devices
+// ---------------------------------------------------------------------------------------------------------------
 
 std::uint64_t site_wire::request(const std::string& address, sim::http_request what, answer reply) {
   const std::uint64_t id = next_id_++;
@@ -62,7 +67,8 @@ std::uint64_t site_wire::request(const std::string& address, sim::http_request w
   return id;
 }
 
-std::optional<site_wire::mishap> site_wire::mishap_of(const std::string& address, const sim::http_request& what) {
+std::optional<site_wire::mishap> site_wire::mishap_of(const std::string& address,
+                                                      const sim::http_request& what) {
   if (what.method == "GET" || what.target.find("/Sessions") != std::string::npos) return std::nullopt;
   const auto found = std::find_if(mishaps_.begin(), mishaps_.end(), [&address, &what](const planned& each) {
     return each.address == address && what.target.find(each.part) != std::string::npos;
@@ -80,7 +86,8 @@ void site_wire::serve(const std::string& address) {
   // 1 to 8 ms, one in 64 takes 60 ms; the fault slow_bmc multiplies it.
   auto takes = std::chrono::microseconds(choose_(64) == 0 ? 60'000 : 1'000 + choose_(7'000));
   for (const sim::device_identity& each : site_.devices()) {
-    if (each.address == address && site_.fault_active(sim::fault_kind::slow_bmc, each.member, now())) takes *= 20;
+    if (each.address == address && site_.fault_active(sim::fault_kind::slow_bmc, each.member, now()))
+      takes *= 20;
   }
   clock_.after(takes, [this, address] { finish(address); });
 }
@@ -137,14 +144,18 @@ std::string site_wire::certificate_of(const std::string& address) {
   std::string digest(64, 'a');
   std::copy_if(address.begin(), address.end(), digest.begin(), [](char c) { return c != '.'; });
   for (const sim::device_identity& each : site_.devices()) {
-    if (each.address == address && site_.fault_active(sim::fault_kind::certificate_changed, each.member, now())) digest.back() = 'b';
+    if (each.address == address &&
+        site_.fault_active(sim::fault_kind::certificate_changed, each.member, now()))
+      digest.back() = 'b';
   }
   return digest;
 }
 
-// ---- one daemon's end ------------------------------------------------------------------------------------------------------------
+// ---- one daemon's end
+// ------------------------------------------------------------------------------------------------------------
 
-void site_transport::send(const std::string& address, devices::redfish::http_request request, devices::redfish::http_callback callback) {
+void site_transport::send(const std::string& address, devices::redfish::http_request request,
+                          devices::redfish::http_callback callback) {
   if (cut_) return;
   const std::string host = host_of(address);
   const std::uint64_t id = next_id_++;
@@ -178,7 +189,8 @@ void site_transport::send(const std::string& address, devices::redfish::http_req
       outcome.reply.status = reply.status;
       outcome.reply.body = std::move(reply.body);
       outcome.reply.certificate_sha256 = certificate;
-      for (auto& [name, value] : reply.headers) outcome.reply.headers.emplace_back(lower(name), std::move(value));
+      for (auto& [name, value] : reply.headers)
+        outcome.reply.headers.emplace_back(lower(name), std::move(value));
     }
     if (const auto alive = self.lock()) alive->end(id, std::move(outcome));
   });

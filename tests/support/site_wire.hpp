@@ -1,7 +1,8 @@
-// The simulated devices on a virtual clock, without sockets: each takes one request at a time, each request its seeded time.
-// `site_wire` is the cable and the devices; it outlives a daemon. `site_transport` is one daemon's end of it: the real Redfish
-// driver runs over it. Cutting the transport is the daemon's crash: nothing calls back any more, and what a device has not
-// begun may or may not still reach it. Knows no CAF. One thread.
+// The simulated devices on a virtual clock, without sockets: each takes one request at a time, each request
+// its seeded time. `site_wire` is the cable and the devices; it outlives a daemon. `site_transport` is one
+// daemon's end of it: the real Redfish driver runs over it. Cutting the transport is the daemon's crash:
+// nothing calls back any more, and what a device has not begun may or may not still reach it. Knows no CAF.
+// One thread.
 #pragma once
 
 #include <chrono>
@@ -27,11 +28,15 @@ class site_wire {
   using answer = std::function<void(sim::http_reply)>;
   // Told of every request as it leaves the client, and of every answer as it leaves the device.
   using sent_listener = std::function<void(const std::string& address, const sim::http_request&)>;
-  using listener = std::function<void(const std::string& address, const sim::http_request&, const sim::http_reply&)>;
+  using listener =
+      std::function<void(const std::string& address, const sim::http_request&, const sim::http_reply&)>;
 
-  site_wire(virtual_scheduler& clock, sim::site& site, number_below choose) : clock_(clock), site_(site), choose_(std::move(choose)) {}
+  site_wire(virtual_scheduler& clock, sim::site& site, number_below choose)
+      : clock_(clock), site_(site), choose_(std::move(choose)) {}
 
-  sim::instant now() const { return std::chrono::duration_cast<sim::instant>(clock_.now().time_since_epoch()); }
+  sim::instant now() const {
+    return std::chrono::duration_cast<sim::instant>(clock_.now().time_since_epoch());
+  }
   void listen(sent_listener sent, listener told) {
     sent_ = std::move(sent);
     told_ = std::move(told);
@@ -41,7 +46,8 @@ class site_wire {
   std::uint64_t request(const std::string& address, sim::http_request what, answer reply);
   // Nobody waits for it any more; the device may still do it.
   void forget(std::uint64_t id);
-  // A crash at the client's end: nobody waits for anything, and each request that no device has begun is lost or not, by seed.
+  // A crash at the client's end: nobody waits for anything, and each request that no device has begun is lost
+  // or not, by seed.
   void forget_all();
   // After the clock's queue was cleared: the devices go on with what they hold.
   void resume();
@@ -52,7 +58,9 @@ class site_wire {
     request_lost,  // it never arrives
     pretended,     // it is answered 204 and nothing is done
   };
-  void spoil_next_act(const std::string& address, mishap what, const std::string& part = {}) { mishaps_.push_back({address, part, what}); }
+  void spoil_next_act(const std::string& address, mishap what, const std::string& part = {}) {
+    mishaps_.push_back({address, part, what});
+  }
 
   std::size_t waiting(const std::string& address) const;
   std::uint64_t served() const { return served_; }
@@ -94,7 +102,8 @@ class site_transport final : public devices::redfish::http_transport,
  public:
   site_transport(virtual_scheduler& clock, site_wire& wire) : clock_(clock), wire_(wire) {}
 
-  void send(const std::string& address, devices::redfish::http_request request, devices::redfish::http_callback callback) override;
+  void send(const std::string& address, devices::redfish::http_request request,
+            devices::redfish::http_callback callback) override;
   void post(std::function<void()> work) override;
   void after(std::chrono::milliseconds delay, std::function<void()> work) override;
 
@@ -117,7 +126,8 @@ class site_transport final : public devices::redfish::http_transport,
   virtual_scheduler& clock_;
   site_wire& wire_;
   bool cut_ = false;
-  std::deque<std::function<void()>> posted_;   // run in order, whichever of the clock's callbacks is picked first
+  std::deque<std::function<void()>>
+      posted_;  // run in order, whichever of the clock's callbacks is picked first
   std::map<std::uint64_t, exchange> open_;
   std::map<std::string, std::size_t> open_at_;
   std::size_t peak_ = 0;
