@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 
 namespace busbar::test_support {
 namespace {
@@ -35,76 +36,75 @@ constexpr const char* acts[] = {
     "/Accounts", "/UpdateService", "Manager.Reset", "ComputerSystem.Reset", "/Bios", ""};
 constexpr const char* detectors[] = {"0_ColdPlate", "0_Manifold", "1_ColdPlate", "1_Manifold"};
 
+const rack_trouble trouble_rows[] = {
+    {"an answer is lost",
+     [](rack_world& w, const std::string& t) { spoil(w, t, mishap::answer_lost, one_of(w, acts)); }, true},
+    {"a request is lost",
+     [](rack_world& w, const std::string& t) { spoil(w, t, mishap::request_lost, one_of(w, acts)); }, true},
+    {"a BMC is slow", [](rack_world& w, const std::string& t) { w.fault("slow_bmc", t, some_time(w), 8s); },
+     true},
+    {"a BMC answers 500 now and then",
+     [](rack_world& w, const std::string& t) { w.fault("error_5xx", t, some_time(w), 6s, 0.2); }, true},
+    {"bodies end in the middle for a while",
+     [](rack_world& w, const std::string& t) { w.fault("half_page", t, some_time(w), 3s); }, true},
+    {"a task vanishes", [](rack_world& w, const std::string& t) { w.fault("task_vanishes", t); }, true},
+    {"ForceOff is late", [](rack_world& w, const std::string& t) { w.fault("off_ignored", t); }, true},
+    {"the present state answers 400", [](rack_world& w, const std::string& t) { w.fault("already_400", t); },
+     true},
+    {"a password change is demanded",
+     [](rack_world& w, const std::string& t) { w.fault("change_required", t); }, true},
+    {"the CDU loses its pumps for a while",
+     [](rack_world& w, const std::string&) { w.fault("pump", "cdu01", some_time(w), 12s, 2); }, true},
+    {"an agent dies",
+     [](rack_world& w, const std::string& t) {
+       w.sim.devices().after(some_time(w), [&w, t] { w.agents->kill(t); });
+     },
+     true},
+    {"a leak", [](rack_world& w, const std::string& t) { strike(w, "leak", t + "/" + one_of(w, detectors)); },
+     true},
+    {"a detector contradicts itself",
+     [](rack_world& w, const std::string& t) { strike(w, "detector_fault", t + "/" + one_of(w, detectors)); },
+     true},
+    {"a GPU is slow", [](rack_world& w, const std::string& t) { w.fault("slow_gpu", t + "/gpu1"); }, true},
+    {"another serial", [](rack_world& w, const std::string& t) { w.fault("wrong_serial", t); }, true},
+    {"no serial", [](rack_world& w, const std::string& t) { w.fault("na_serial", t); }, true},
+    {"another slot", [](rack_world& w, const std::string& t) { w.fault("wrong_slot", t); }, true},
+    {"another Busbar's account", [](rack_world& w, const std::string& t) { w.fault("foreign_owner", t); },
+     true},
+    {"the factory password is refused",
+     [](rack_world& w, const std::string& t) { w.fault("factory_refused", t); }, true},
+    {"a GPU is missing", [](rack_world& w, const std::string& t) { w.fault("missing_gpu", t + "/gpu2"); },
+     true},
+    {"a NIC runs 8 lanes", [](rack_world& w, const std::string& t) { w.fault("pcie_degraded", t + "/nic3"); },
+     true},
+    {"firmware stays as it was",
+     [](rack_world& w, const std::string& t) { w.fault("firmware_unchanged", t + "/UEFI"); }, true},
+    {"firmware is refused",
+     [](rack_world& w, const std::string& t) { w.fault("firmware_refused", t + "/NIC_0"); }, true},
+    {"BIOS is read-only", [](rack_world& w, const std::string& t) { w.fault("config_read_only", t); }, true},
+    {"the agent is silent", [](rack_world& w, const std::string& t) { w.fault("agent_silent", t); }, true},
+    {"the agent shows another serial",
+     [](rack_world& w, const std::string& t) { w.fault("wrong_agent_serial", t); }, true},
+    {"a row is missing",
+     [](rack_world& w, const std::string& t) {
+       w.agents->drop_one_row(t, w.sim.choose(2) == 0 ? "hbm" : "all_gather");
+     },
+     true},
+    {"a row is no number",
+     [](rack_world& w, const std::string& t) {
+       w.agents->spoil_one_row(t, w.sim.choose(2) == 0 ? "h2d" : "all_reduce");
+     },
+     true},
+    {"a link is down", [](rack_world& w, const std::string& t) { w.fault("link_down", t + "/gpu1/nvlink3"); },
+     false},
+    {"the rack's rope is wet", [](rack_world& w, const std::string&) { w.fault("leak", "cdu01/r01_rope"); },
+     false},
+};
+
 }  // namespace
 
 const std::vector<rack_trouble>& troubles() {
-  static const std::vector<rack_trouble> all = {
-      {"an answer is lost",
-       [](rack_world& w, const std::string& t) { spoil(w, t, mishap::answer_lost, one_of(w, acts)); }, true},
-      {"a request is lost",
-       [](rack_world& w, const std::string& t) { spoil(w, t, mishap::request_lost, one_of(w, acts)); }, true},
-      {"a BMC is slow", [](rack_world& w, const std::string& t) { w.fault("slow_bmc", t, some_time(w), 8s); },
-       true},
-      {"a BMC answers 500 now and then",
-       [](rack_world& w, const std::string& t) { w.fault("error_5xx", t, some_time(w), 6s, 0.2); }, true},
-      {"bodies end in the middle for a while",
-       [](rack_world& w, const std::string& t) { w.fault("half_page", t, some_time(w), 3s); }, true},
-      {"a task vanishes", [](rack_world& w, const std::string& t) { w.fault("task_vanishes", t); }, true},
-      {"ForceOff is late", [](rack_world& w, const std::string& t) { w.fault("off_ignored", t); }, true},
-      {"the present state answers 400",
-       [](rack_world& w, const std::string& t) { w.fault("already_400", t); }, true},
-      {"a password change is demanded",
-       [](rack_world& w, const std::string& t) { w.fault("change_required", t); }, true},
-      {"the CDU loses its pumps for a while",
-       [](rack_world& w, const std::string&) { w.fault("pump", "cdu01", some_time(w), 12s, 2); }, true},
-      {"an agent dies",
-       [](rack_world& w, const std::string& t) {
-         w.sim.devices().after(some_time(w), [&w, t] { w.agents->kill(t); });
-       },
-       true},
-      {"a leak",
-       [](rack_world& w, const std::string& t) { strike(w, "leak", t + "/" + one_of(w, detectors)); }, true},
-      {"a detector contradicts itself",
-       [](rack_world& w, const std::string& t) {
-         strike(w, "detector_fault", t + "/" + one_of(w, detectors));
-       },
-       true},
-      {"a GPU is slow", [](rack_world& w, const std::string& t) { w.fault("slow_gpu", t + "/gpu1"); }, true},
-      {"another serial", [](rack_world& w, const std::string& t) { w.fault("wrong_serial", t); }, true},
-      {"no serial", [](rack_world& w, const std::string& t) { w.fault("na_serial", t); }, true},
-      {"another slot", [](rack_world& w, const std::string& t) { w.fault("wrong_slot", t); }, true},
-      {"another Busbar's account", [](rack_world& w, const std::string& t) { w.fault("foreign_owner", t); },
-       true},
-      {"the factory password is refused",
-       [](rack_world& w, const std::string& t) { w.fault("factory_refused", t); }, true},
-      {"a GPU is missing", [](rack_world& w, const std::string& t) { w.fault("missing_gpu", t + "/gpu2"); },
-       true},
-      {"a NIC runs 8 lanes",
-       [](rack_world& w, const std::string& t) { w.fault("pcie_degraded", t + "/nic3"); }, true},
-      {"firmware stays as it was",
-       [](rack_world& w, const std::string& t) { w.fault("firmware_unchanged", t + "/UEFI"); }, true},
-      {"firmware is refused",
-       [](rack_world& w, const std::string& t) { w.fault("firmware_refused", t + "/NIC_0"); }, true},
-      {"BIOS is read-only", [](rack_world& w, const std::string& t) { w.fault("config_read_only", t); },
-       true},
-      {"the agent is silent", [](rack_world& w, const std::string& t) { w.fault("agent_silent", t); }, true},
-      {"the agent shows another serial",
-       [](rack_world& w, const std::string& t) { w.fault("wrong_agent_serial", t); }, true},
-      {"a row is missing",
-       [](rack_world& w, const std::string& t) {
-         w.agents->drop_one_row(t, w.sim.choose(2) == 0 ? "hbm" : "all_gather");
-       },
-       true},
-      {"a row is no number",
-       [](rack_world& w, const std::string& t) {
-         w.agents->spoil_one_row(t, w.sim.choose(2) == 0 ? "h2d" : "all_reduce");
-       },
-       true},
-      {"a link is down",
-       [](rack_world& w, const std::string& t) { w.fault("link_down", t + "/gpu1/nvlink3"); }, false},
-      {"the rack's rope is wet", [](rack_world& w, const std::string&) { w.fault("leak", "cdu01/r01_rope"); },
-       false},
-  };
+  static const std::vector<rack_trouble> all(std::begin(trouble_rows), std::end(trouble_rows));
   return all;
 }
 
