@@ -163,6 +163,8 @@ void engine::on_agent(const agent_news& news) {
     boot.set_agent_connected(true);
   } else if (news.event.what == kind::lost) {
     machine_.change().mutable_boot()->set_agent_connected(false);
+  } else if (news.event.what == kind::refused) {
+    run().agent_refused = news.event;
   }
 }
 

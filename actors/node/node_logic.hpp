@@ -184,6 +184,7 @@ struct run_state {
   std::string component;  // firmware row at work
   std::string boot_uri;
   std::string boot_id_before;
+  std::optional<validation::agent_event> agent_refused;  // of this boot; it may come before its power is read back
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
   bool restart_composed = false;  // off and on instead of ForceRestart

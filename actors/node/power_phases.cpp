@@ -135,6 +135,10 @@ outcome take_wait_on(machine& m, const node_event& event) {
 }
 
 outcome enter_wait_agent(machine& m) {
+  if (const auto& refused = m.run().agent_refused; refused.has_value()) {
+    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, refused->reason, m.node().identity().serial(),
+                         refused->hello.dmi_serial());
+  }
   const journal::Boot& boot = m.node().boot();
   if (!boot.agent_connected() || boot.boot_id() == m.run().boot_id_before) return outcome::wait();
   const std::string& expected = m.node().identity().serial();
@@ -146,12 +150,7 @@ outcome enter_wait_agent(machine& m) {
   return outcome::next();
 }
 
-outcome take_wait_agent(machine& m, const node_event& event) {
-  const auto* news = std::get_if<agent_news>(&event);
-  if (news != nullptr && news->event.what == validation::agent_event::kind::refused) {
-    return outcome::fail(fault::AGENT_SERIAL_MISMATCH, news->event.reason, m.node().identity().serial(),
-                         news->event.hello.dmi_serial());
-  }
+outcome take_wait_agent(machine& m, const node_event&) {
   return enter_wait_agent(m);
 }
 
@@ -232,6 +231,7 @@ outcome enter_power_on(machine& m) {
   power.set_wanted(journal::POWER_ON);
   power.set_on_count(power.on_count() + 1);
   m.run().boot_id_before = m.node().boot().boot_id();
+  m.run().agent_refused.reset();
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::on);
 }

@@ -99,6 +99,7 @@ outcome enter_rs_reset(machine& m) {
   if (m.run().restart_composed)
     return outcome::jump(phase_id::rs_on);  // off already; detectors were read once more
   m.run().boot_id_before = m.node().boot().boot_id();
+  m.run().agent_refused.reset();
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::force_restart);
 }
