@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""deploy/bench --recompute: the figures follow from the raw samples, and an empty folder is an error."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RECOMPUTE = pathlib.Path(__file__).resolve().parent.parent / "bench" / "recompute.py"
+
+
+def run(folder):
+    return subprocess.run([sys.executable, str(RECOMPUTE), str(folder)], capture_output=True, text=True, timeout=60)
+
+
+class Recompute(unittest.TestCase):
+    def test_derives_each_benchmarks_figures_from_its_samples(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            (at / "journal_alone.csv").write_text("journal_us,raw_us\n300,100\n200,90\n400,110\n")
+            (at / "journal_crowd.csv").write_text(
+                "round,journal_per_second,bare_per_second,syncs_per_1000\n0,50,100,5\n1,60,100,6\n2,70,100,7\n")
+            (at / "restart.csv").write_text("round,stage,seconds\n0,open,0.5\n0,load,0.25\n1,open,0.4\n1,load,0.1\n")
+            (at / "api.csv").write_text(
+                "call,phase,us\n" + "".join(f"{c},{p},{v}\n" for c, v in
+                                            (("get", 200), ("get echo", 100), ("list27", 600), ("list27 echo", 400))
+                                            for p in ("rest", "load")))
+            done = run(folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), {
+                "alone_over_raw_p50_us": 200.0, "syncs_per_1000_at_256": 6.0, "grouped_over_bare_rocksdb": 0.6,
+                "get_p99_over_echo": 2.0, "list27_p99_over_echo": 1.5, "get_rest_p99_ms": 0.2, "list27_rest_p99_ms": 0.6,
+                "seconds_1m_events": 0.75})
+
+    def test_refuses_a_folder_without_samples(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertNotEqual(run(folder).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
