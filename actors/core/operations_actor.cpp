@@ -1,11 +1,11 @@
 #include "actors/core/operations_actor.hpp"
 
+#include <fmt/format.h>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <fmt/format.h>
 
 #include <map>
 #include <utility>
@@ -21,8 +21,8 @@ namespace {
 struct operations_state;
 using operations_self = operations_actor::stateful_pointer<operations_state>;
 
-// Owner of itself: the actor's turn. Stores through the journal; on failure of the journal, reports wait in memory and are
-// written later, commands are refused.
+// Owner of itself: the actor's turn. Stores through the journal; on failure of the journal, reports wait in
+// memory and are written later, commands are refused.
 struct operations_state {
   static inline const char* name = "operations";
 
@@ -31,7 +31,8 @@ struct operations_state {
   std::unique_ptr<operations_logic> logic;
   owner_actor owner;
   caf::actor_addr owner_address;
-  std::map<std::string, std::vector<answer_ptr>> waiting;  // by operation: who asked for it, while it is being begun
+  std::map<std::string, std::vector<answer_ptr>>
+      waiting;  // by operation: who asked for it, while it is being begun
   absl::Status last_write;
   std::uint64_t handled = 0;
 
@@ -65,10 +66,18 @@ void operations_state::take(const command_ptr& what, const answer_ptr& answer) {
   const operation_decision decision = logic->decide(*what, state_now(), deps.clock());
   using act = operation_decision::act;
   switch (decision.what) {
-    case act::refuse: answer->finish(decision.status); return;
-    case act::answer: answer->finish(command_result{decision.operation_id, "", {}}); return;
-    case act::join: waiting[decision.operation_id].push_back(answer); return;
-    case act::validate: validate(what, answer); return;
+    case act::refuse:
+      answer->finish(decision.status);
+      return;
+    case act::answer:
+      answer->finish(command_result{decision.operation_id, "", {}});
+      return;
+    case act::join:
+      waiting[decision.operation_id].push_back(answer);
+      return;
+    case act::validate:
+      validate(what, answer);
+      return;
     case act::cancel:
       send_cancel(decision.operation_id);
       answer->finish(command_result{decision.operation_id, "cancelling", {}});
@@ -92,7 +101,9 @@ void operations_state::create(const command_ptr& what, const operation_decision&
               return;
             }
             logic->committed(id, true);
-            log_info("operation_started", {{"operation", id}, {"verb", what->verb}, {"target", what->target},
+            log_info("operation_started", {{"operation", id},
+                                           {"verb", what->verb},
+                                           {"target", what->target},
                                            {"principal", what->principal.name()}});
             submit(what, id);
           },
@@ -155,14 +166,22 @@ void operations_state::refuse(const std::string& id, const absl::Status& why) {
 void operations_state::write(const std::string& id) {
   std::optional<journal_batch> batch = logic->take_commit(id, state_now(), deps.clock());
   if (!batch.has_value()) return;
-  self->request(deps.journal, commit_timeout, commit_atom_v, batch_ptr(std::make_shared<const journal_batch>(*std::move(batch))))
+  const auto written = logic->find(id);
+  const bool ends =
+      written != nullptr && has_ended(*written);  // as this batch writes it; a later end has its own
+  self->request(deps.journal, commit_timeout, commit_atom_v,
+                batch_ptr(std::make_shared<const journal_batch>(*std::move(batch))))
       .then(
-          [this, id](const commit_ptr&) {
+          [this, id, ends](const commit_ptr&) {
             last_write = absl::OkStatus();
             const auto now = logic->find(id);
-            if (now != nullptr && has_ended(*now)) {
-              log_info("operation_ended", {{"operation", id}, {"verb", now->verb()}, {"target", now->target()},
-                                           {"state", now->state()}, {"fault", now->fault()}, {"message", now->message()}});
+            if (now != nullptr && ends) {
+              log_info("operation_ended", {{"operation", id},
+                                           {"verb", now->verb()},
+                                           {"target", now->target()},
+                                           {"state", now->state()},
+                                           {"fault", now->fault()},
+                                           {"message", now->message()}});
             }
             logic->committed(id, true);
             write(id);  // what changed meanwhile
@@ -179,7 +198,8 @@ void operations_state::bind(const caf::strong_actor_ptr& next) {
   if (owner == nullptr) return;
   self->monitor(owner);
   for (const auto& operation : logic->running()) {
-    log_info("operation_resumed", {{"operation", operation->id()}, {"verb", operation->verb()}, {"target", operation->target()}});
+    log_info("operation_resumed",
+             {{"operation", operation->id()}, {"verb", operation->verb()}, {"target", operation->target()}});
     self->send(owner, resume_atom_v, operation_ptr(operation));
   }
 }
@@ -203,15 +223,19 @@ void operations_state::tick() {
   self->delayed_send(self, operations_tick, tick_atom_v);
 }
 
-operations_actor::behavior_type operations(operations_self self, operations_dependencies deps, operations_config config) {
+operations_actor::behavior_type operations(operations_self self, operations_dependencies deps,
+                                           operations_config config) {
   operations_state& state = self->state;
   state.self = self;
   state.deps = std::move(deps);
-  state.logic = std::make_unique<operations_logic>(std::move(config), *state.deps.hub->read(), state.deps.clock());
+  state.logic =
+      std::make_unique<operations_logic>(std::move(config), *state.deps.hub->read(), state.deps.clock());
   self->set_down_handler([self](const caf::down_msg& down) { self->state.owner_is_down(down); });
   self->delayed_send(self, operations_tick, tick_atom_v);
   return {
-      [self](command_atom, const command_ptr& what, const answer_ptr& answer) { self->state.take(what, answer); },
+      [self](command_atom, const command_ptr& what, const answer_ptr& answer) {
+        self->state.take(what, answer);
+      },
       [self](bind_atom, const caf::strong_actor_ptr& owner) { self->state.bind(owner); },
       [self](const component_update_ptr& update) {
         if (self->state.logic->report(*update)) self->state.write(update->operation_id);
@@ -230,7 +254,8 @@ operations_actor::behavior_type operations(operations_self self, operations_depe
 
 }  // namespace
 
-operations_actor spawn_operations(caf::actor_system& system, operations_dependencies dependencies, operations_config config) {
+operations_actor spawn_operations(caf::actor_system& system, operations_dependencies dependencies,
+                                  operations_config config) {
   return system.spawn(operations, std::move(dependencies), std::move(config));
 }
 

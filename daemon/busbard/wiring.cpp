@@ -241,7 +241,8 @@ std::vector<std::string> wired_rack::degraded() const {
 
 bool wired_rack::round_trip(std::chrono::milliseconds limit) {
   const rack::rack_actor rack = rack_->get();
-  if (rack == nullptr) return false;
+  // A store that stopped for good makes this process useless: its watchdog starves, and a fresh one reads the disk anew.
+  if (rack == nullptr || log_->health() == storage::store_health::failed) return false;
   caf::scoped_actor asker(*actors_);
   bool answered = false;
   asker->request(rack, limit, core::status_atom_v)

@@ -84,9 +84,27 @@ call_result act(session& with, const std::string& method, const std::string& nam
 
 using request_maker = std::function<std::unique_ptr<Message>(v1::ActRequest)>;
 
+// Of several names all are asked for first: one that is refused leaves the others alone.
+exit_code refused_among(session& with, const std::string& method, const std::vector<std::string>& names,
+                        const request_maker& make) {
+  exit_code code = exit_code::done;
+  if (names.size() < 2 || with.said().dry_run) return code;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    v1::ActRequest only_asked = act_request(with, names[i], i);
+    only_asked.set_validate_only(true);
+    v1::Operation none;
+    std::size_t from = 0;
+    const call_result result = act(with, method, names[i], *make(std::move(only_asked)), none, from);
+    if (!result.ok() && !result.unanswered()) code = worst(code, with.tell(result, names[i]));
+  }
+  if (code != exit_code::done) with.say("nothing was done: one of the names was refused");
+  return code;
+}
+
 exit_code act_on_each(session& with, const std::string& method, const std::vector<std::string>& names,
                       const request_maker& make) {
-  exit_code code = exit_code::done;
+  exit_code code = refused_among(with, method, names, make);
+  if (code != exit_code::done) return code;
   listing started;
   std::vector<std::string> running;
   for (std::size_t i = 0; i < names.size(); ++i) {

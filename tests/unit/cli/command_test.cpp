@@ -244,7 +244,8 @@ TEST(usage, the_commands_that_faults_name_are_understood) {
 
 TEST(bmc_inspect, of_nobody_is_unreachable_and_of_no_url_is_usage) {
   site here;
-  const outcome nobody = here.busbar({"bmc", "inspect", "https://127.0.0.1:1", "-o", "json", "--timeout", "30s"});
+  const outcome nobody =
+      here.busbar({"bmc", "inspect", "https://127.0.0.1:1", "-o", "json", "--timeout", "30s"});
   EXPECT_EQ(nobody.code, exit_code::unreachable);
   EXPECT_THAT(nobody.out, HasSubstr("\"reachable\""));
   EXPECT_EQ(here.busbar({"bmc", "inspect", "ftp://127.0.0.1:1"}).code, exit_code::usage);
@@ -319,10 +320,18 @@ TEST_F(acting, giving_a_bmc_back_needs_a_reason) {
 
 TEST_F(acting, retry_goes_to_each_of_a_host_list) {
   EXPECT_EQ(here.busbar({"node", "retry", "r01/c[01-02]", "--from", "staged"}).code, exit_code::done);
-  ASSERT_THAT(r01.acts, SizeIs(2));
-  EXPECT_EQ(r01.acts[1].name(), "racks/r01/nodes/c02");
-  EXPECT_NE(r01.acts[0].request_id(), r01.acts[1].request_id());
+  ASSERT_THAT(r01.acts, SizeIs(4));  // all are asked for before one is begun
+  EXPECT_TRUE(r01.acts[0].validate_only() && r01.acts[1].validate_only());
+  EXPECT_FALSE(r01.acts[2].validate_only() || r01.acts[3].validate_only());
+  EXPECT_EQ(r01.acts[3].name(), "racks/r01/nodes/c02");
+  EXPECT_NE(r01.acts[2].request_id(), r01.acts[3].request_id());
   EXPECT_EQ(r01.from_step, "staged");
+}
+
+TEST_F(acting, one_refused_name_of_several_leaves_the_others_alone) {
+  r01.refused_names = {"racks/r01/nodes/c09"};
+  EXPECT_NE(here.busbar({"node", "retry", "r01/c01", "r01/c09"}).code, exit_code::done);
+  for (const v1::ActRequest& act : r01.acts) EXPECT_TRUE(act.validate_only()) << act.name();
 }
 
 struct refusal_case {

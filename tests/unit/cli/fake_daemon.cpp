@@ -204,6 +204,8 @@ grpc::Status fake_daemon::act(const std::string& verb, const v1::ActRequest& req
   if (!refusal.ok()) return refusal;
   if (!racks.contains(request.name()) && !nodes.contains(request.name())) return not_here(request.name());
   acts.push_back(request);
+  if (refused_names.contains(request.name()))
+    return {grpc::StatusCode::NOT_FOUND, "this daemon holds no such thing"};
   operation.set_verb(verb);
   operation.set_target(request.name());
   if (request.validate_only()) return grpc::Status::OK;
