@@ -28,7 +28,7 @@ constexpr auto rules = std::to_array<field_rule>({
     {"Member", "address", optional, check_address},
     {"FactoryLogin", "user", required, check_not_empty},
     {"FactoryLogin", "password_file", required, check_site_path},
-    {"Discovery", "lease_files", optional, check_not_empty},
+    {"Discovery", "lease_files", optional, check_site_path},
     {"Discovery", "ranges", optional, check_range},
     {"CoolingSpec", "cdu", required, check_name},
     {"CoolingSpec", "address", required, check_endpoint},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "actors/core/mutant.hpp"
 #include "actors/node/identity_logic.hpp"
@@ -124,19 +125,39 @@ outcome take_login_best(machine& m, const node_event& event) {
   if (const auto problem = take_login(m, *done)) {
     if (other_login(m).has_value() && problem->kind == outcome_kind::fail)
       return outcome::jump(phase_id::login_fallback);
+    // A tray that was taken out of the manifest and put back still has our account, and the vault its
+    // password.
+    if (problem->kind == outcome_kind::fail && problem->fault == fault::CREDENTIAL_FACTORY_REFUSED &&
+        !m.node().access().account_created()) {
+      m.run().fallback_own = true;
+      m.run().last_error = done->status;
+      return outcome::jump(phase_id::login_fallback);
+    }
     return *problem;
   }
   return after_login(m, *done);
 }
 
 outcome enter_login_fallback(machine& m) {
+  if (m.run().fallback_own) return refuse_when_locked_out(m, call_op::login_own);
   return refuse_when_locked_out(m, other_login(m).value_or(call_op::login_factory));
 }
 
 outcome take_login_fallback(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
+  const bool found_own = std::exchange(m.run().fallback_own, false);
+  if (found_own && absl::IsNotFound(done->status)) {  // the vault knows no account of ours here
+    return outcome::fail(fault::CREDENTIAL_FACTORY_REFUSED, std::string(m.run().last_error.message()));
+  }
   if (const auto problem = take_login(m, *done)) return *problem;
+  if (found_own) {
+    journal::Access& access = *m.change().mutable_access();
+    access.set_account(own_account(m.rack_uid()));
+    access.set_account_created(true);
+    m.run().own_session = true;
+    m.tell("account_found", "the factory login is refused, our own account of an earlier time is let in");
+  }
   return after_login(m, *done);
 }
 

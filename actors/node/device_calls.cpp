@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "actors/core/digest.hpp"
 #include "actors/core/errors.hpp"
+#include "actors/core/regular_file.hpp"
 #include "actors/node/identity_logic.hpp"
 
 namespace busbar::node {
@@ -93,12 +93,13 @@ void check_image(const device_context& context, const call& wanted, call_answer 
   const std::string path = (std::filesystem::path(context.site_dir) / wanted.text).string();
   const std::string expected = wanted.names.front();
   context.run_blocking([path, expected, reply = std::move(reply)]() {
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-      return reply(core::make_fault(fault::FIRMWARE_DIGEST, "the image " + path + " cannot be read"),
+    const auto bytes = core::read_regular_file(path, core::image_file_bytes);
+    if (!bytes.ok()) {
+      return reply(core::make_fault(fault::FIRMWARE_DIGEST,
+                                    "the image cannot be read: " + std::string(bytes.status().message())),
                    std::monostate{});
-    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    const std::string seen = core::to_hex(core::sha256(bytes));
+    }
+    const std::string seen = core::to_hex(core::sha256(*bytes));
     if (seen == expected) return reply(absl::OkStatus(), std::monostate{});
     reply(core::make_fault(
               fault::FIRMWARE_DIGEST,

@@ -303,9 +303,10 @@ outcome take_wait_bmc(machine& m, const node_event& event) {
   if (done == nullptr) return outcome::wait();
   const bool over = m.now().monotonic_ns >= m.run().phase_deadline_ns;
   if (!done->status.ok() && over && !BUSBAR_MUTANT(blind_window_without_end)) {
-    return outcome::fail(fault::FIRMWARE_ACTIVATION,
-                         "the BMC did not come back in its blind window; its host is turned off as soon as it answers",
-                         "back within 10 min", std::string(done->status.message()));
+    return outcome::fail(
+        fault::FIRMWARE_ACTIVATION,
+        "the BMC did not come back in its blind window; its host is turned off as soon as it answers",
+        "back within 10 min", std::string(done->status.message()));
   }
   if (!done->status.ok()) return m.on_error(done->status);
   m.run().last_error = absl::OkStatus();

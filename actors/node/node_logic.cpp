@@ -24,6 +24,7 @@ class engine {
   void on_view(const rack_view& view);
   void on_retry(const retry& command);
   void on_agent(const agent_news& news);
+  void on_latch(const leak_latch& latch);
   void ask_nvlink();
   void on_nvlink(const call_done& done);
   bool handle_outside_phases(const node_event& event);
@@ -70,7 +71,8 @@ bool engine::wants_down() const {
   const journal::Node& now_at = state_.node;
   if (now_at.step() < journal::CREDENTIALED) return false;
   // A host whose detectors cannot be seen past the end of the blind window is turned off, whatever its goal.
-  const bool blind_too_long = now_at.blind_window() && now_at.has_failure() && now_at.power().observed() == journal::POWER_ON;
+  const bool blind_too_long =
+      now_at.blind_window() && now_at.has_failure() && now_at.power().observed() == journal::POWER_ON;
   if (now_at.goal() >= journal::STAGED && !blind_too_long) return false;
   if (now_at.has_failure() && now_at.failure().step() == now_at.step())
     return false;  // it would not go off: an operator's turn
@@ -81,7 +83,8 @@ bool engine::wants_down() const {
 bool engine::wants_work() const {
   if (wants_down()) return true;
   if (state_.node.has_failure()) return false;
-  if (state_.run.nvlink_waits && !state_.run.session_open) return true;  // after a restart of ours, at its goal already
+  if (state_.run.nvlink_waits && !state_.run.session_open)
+    return true;  // after a restart of ours, at its goal already
   return current_arrow() != nullptr && state_.node.goal() > state_.node.step();
 }
 
@@ -135,8 +138,15 @@ void engine::on_view(const rack_view& view) {
   if (view.operation_id != node().operation_id()) machine_.change().set_operation_id(view.operation_id);
   if (view.goal == node().goal()) return;
   const bool was_down = wants_down();
+  const bool rises = view.goal >= journal::STAGED && node().goal() < journal::STAGED;
   machine_.change().set_goal(view.goal);
+  // A shutdown asked anew tries anew what did not go off.
+  if (view.goal < journal::STAGED && node().has_failure() && node().failure().step() == node().step()) {
+    machine_.change().clear_failure();
+  }
   if (was_down != wants_down()) restart_arrow();
+  // Before a tray is energised anew: it may have been exchanged while it was off.
+  if (rises && node().step() == journal::CREDENTIALED) run().recheck = true;
 }
 
 void engine::on_retry(const retry& command) {
@@ -152,6 +162,27 @@ void engine::on_retry(const retry& command) {
   machine_.tell("retried", fmt::format("goes on at {}", step_word(changed.step())));
   restart_arrow();
   run().recheck = changed.step() >= journal::CREDENTIALED;  // earlier arrows look at identity themselves
+}
+
+// A tray with a latched leak has failed, whatever it had reached, and its power is unknown until it is read
+// again: its own reaction may have turned it off. The reset only opens the way for a retry.
+void engine::on_latch(const leak_latch& latch) {
+  journal::Node& changed = machine_.change();
+  changed.set_leak_latched(latch.latched);
+  machine_.tell(latch.latched ? "leak_latched" : "leak_latch_reset", latch.detail,
+                latch.latched ? "error" : "warning");
+  if (!latch.latched) return;
+  for (journal::Detector& row : *changed.mutable_detectors()) {
+    if (row.name() != latch.detector) continue;
+    row.set_verdict(journal::Detector::LEAK);
+    row.set_detail(latch.detail);
+  }
+  changed.mutable_power()->set_observed(journal::POWER_UNKNOWN);
+  changed.mutable_boot()->set_agent_connected(false);
+  changed.set_step(std::min(changed.step(), journal::CREDENTIALED));
+  if (changed.has_failure()) return restart_arrow();
+  fail(outcome::fail(core::fault::POWER_LEAK_LATCHED, latch.detail, latch.detector + " dry",
+                     latch.detector + " wet"));
 }
 
 void engine::on_agent(const agent_news& news) {
@@ -207,9 +238,7 @@ bool engine::handle_outside_phases(const node_event& event) {
   } else if (const auto* session = std::get_if<session_opened>(&event)) {
     machine_.change().mutable_access()->set_session_uri(session->uri);  // deleted first after a restart
   } else if (const auto* latch = std::get_if<leak_latch>(&event)) {
-    machine_.change().set_leak_latched(latch->latched);
-    machine_.tell(latch->latched ? "leak_latched" : "leak_latch_reset", latch->detail,
-                  latch->latched ? "error" : "warning");
+    on_latch(*latch);
   } else if (const auto* news = std::get_if<agent_news>(&event)) {
     on_agent(*news);
     return false;  // phases see it too

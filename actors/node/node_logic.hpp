@@ -144,17 +144,18 @@ struct trust_pin {
 struct unlock_logins {
   std::string reason;
 };
-struct session_opened {          // by the driver itself, after a 401
+struct session_opened {  // by the driver itself, after a 401
   std::string uri;
 };
-struct leak_latch {
+struct leak_latch {  // as the interlock's numbered records say
   bool latched = false;
   std::string detail;
-};  // as the interlock's numbered records say
+  std::string detector;
+};
 struct read_nvlink_now {};
-using node_event =
-    std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer, armed,
-                 agent_news, suite_judged, retry, trust_pin, unlock_logins, session_opened, leak_latch, read_nvlink_now>;
+using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer,
+                                armed, agent_news, suite_judged, retry, trust_pin, unlock_logins,
+                                session_opened, leak_latch, read_nvlink_now>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
@@ -176,15 +177,20 @@ struct run_state {
   unsigned attempts = 0;  // of the current phase
   absl::Status last_error;
   bool permit_held = false;
+  std::int64_t permit_at_ns = 0;                 // when it was given: it says nothing about later
+  std::int64_t detectors_at_ns = INT64_MIN / 2;  // when they were last read dry
   // scratch of the phases
   devices::power_facts power;
   std::vector<devices::account_facts> accounts;
   std::map<std::string, devices::attribute_facts> bios, device;
   std::map<std::string, std::string> bios_changes;
   std::string component;  // firmware row at work
+  bool fallback_own =
+      false;  // the factory login was refused: our own account of an earlier life is tried once
   std::string boot_uri;
   std::string boot_id_before;
-  std::optional<validation::agent_event> agent_refused;  // of this boot; it may come before its power is read back
+  std::optional<validation::agent_event>
+      agent_refused;  // of this boot; it may come before its power is read back
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
   bool restart_composed = false;  // off and on instead of ForceRestart

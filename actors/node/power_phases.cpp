@@ -54,6 +54,7 @@ outcome take_detectors(machine& m, const node_event& event) {
     if (problem->code == fault::POWER_LEAK_LATCHED) changed.set_leak_latched(true);
     return outcome::fail(problem->code, problem->message, problem->expected, problem->seen);
   }
+  m.run().detectors_at_ns = m.now().monotonic_ns;
   return outcome::next();
 }
 
@@ -72,7 +73,24 @@ outcome take_permit(machine& m, const node_event& event) {
   }
   m.run().last_error = absl::OkStatus();
   m.run().permit_held = true;
+  m.run().permit_at_ns = m.now().monotonic_ns;
   return outcome::next();
+}
+
+std::optional<outcome> first_look_again(machine& m, phase_id detectors, phase_id permit) {
+  constexpr std::int64_t detectors_good_ns = 3'000'000'000;
+  constexpr std::int64_t permit_good_ns = 2'000'000'000;
+  if (m.node().leak_latched() && !BUSBAR_MUTANT(latch_ignored)) {
+    return outcome::fail(fault::POWER_LEAK_LATCHED, "a leak is latched on this member", "no latch",
+                         "latched");
+  }
+  if (BUSBAR_MUTANT(stale_permit_used)) return std::nullopt;
+  if (!m.is_shelf() && m.now().monotonic_ns - m.run().detectors_at_ns > detectors_good_ns)
+    return outcome::jump(detectors);
+  if (m.run().permit_held && m.now().monotonic_ns - m.run().permit_at_ns <= permit_good_ns)
+    return std::nullopt;
+  give_permit_back(m);
+  return outcome::jump(permit);
 }
 
 void give_permit_back(machine& m) {
@@ -180,7 +198,7 @@ outcome take_read_power(machine& m, const node_event& event) {
     return outcome::jump(m.is_compute() ? phase_id::wait_present_agent : phase_id::wait_on);
   if (facts.state == journal::POWERING_ON) return outcome::jump(phase_id::wait_on);
   if (facts.state == journal::POWER_OFF)
-    return outcome::jump(m.is_compute() ? phase_id::boot_once : phase_id::permit_on);
+    return outcome::jump(m.is_compute() ? phase_id::boot_once : phase_id::detectors);
   return outcome::again(poll_interval);  // going off, or unknown
 }
 
@@ -226,7 +244,7 @@ outcome enter_permit_on(machine& m) {
 
 // Stated once more right before the act: what the last read said, and that the permit is ours.
 outcome enter_power_on(machine& m) {
-  if (!m.run().permit_held) return outcome::jump(phase_id::permit_on);
+  if (const auto first = first_look_again(m, phase_id::detectors, phase_id::permit_on)) return *first;
   journal::NodePower& power = *m.change().mutable_power();
   power.set_wanted(journal::POWER_ON);
   power.set_on_count(power.on_count() + 1);
@@ -264,10 +282,10 @@ constexpr std::array stage_compute{
     phase{phase_id::boot_once, "the boot-once setting", fault::BMC_SLOW, enter_boot_once, take_boot_once},
     phase{phase_id::read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT,
           enter_read_boot_once, take_read_boot_once},
-    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
-          take_permit},
     phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
           take_detectors},
+    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
+          take_permit},
     phase{phase_id::power_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_power_on, take_power_on},
     phase{phase_id::wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power,
           take_wait_on},
@@ -277,10 +295,10 @@ constexpr std::array stage_compute{
 
 constexpr std::array stage_others{
     phase{phase_id::read_power, "its power state", fault::BMC_SLOW, enter_read_power, take_read_power},
-    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
-          take_permit},
     phase{phase_id::detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
           take_detectors},
+    phase{phase_id::permit_on, "the rack's permit to power on", fault::POWER_OVER_BUDGET, enter_permit_on,
+          take_permit},
     phase{phase_id::power_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_power_on, take_power_on},
     phase{phase_id::wait_on, "to be read back On", fault::POWER_ON_NOT_CONFIRMED, enter_read_power,
           take_wait_on},

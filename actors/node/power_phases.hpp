@@ -1,6 +1,8 @@
 // Pieces of power phases that the shared restart uses too.
 #pragma once
 
+#include <optional>
+
 #include "actors/node/node_machine.hpp"
 
 namespace busbar::node {
@@ -11,6 +13,9 @@ outcome take_detectors(machine& m, const node_event& event);
 outcome ask_permit(machine& m, permit_kind kind);
 outcome take_permit(machine& m, const node_event& event);
 void give_permit_back(machine& m);
+// Right before a host is turned on: detectors read dry a moment ago, then a permit given a moment ago, no
+// latch. What to do first where that is not so; nothing when the act may go out now.
+std::optional<outcome> first_look_again(machine& m, phase_id detectors, phase_id permit);
 outcome ask_reset(machine& m, devices::reset_type type);
 outcome enter_boot_once(machine& m);
 outcome take_boot_once(machine& m, const node_event& event);

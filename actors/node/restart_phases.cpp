@@ -95,9 +95,8 @@ outcome enter_rs_permit(machine& m) {
 }
 
 outcome enter_rs_reset(machine& m) {
-  if (!m.run().permit_held) return outcome::jump(phase_id::rs_permit);
-  if (m.run().restart_composed)
-    return outcome::jump(phase_id::rs_on);  // off already; detectors were read once more
+  if (const auto first = first_look_again(m, phase_id::rs_detectors, phase_id::rs_permit)) return *first;
+  if (m.run().restart_composed) return outcome::jump(phase_id::rs_on);  // off already
   m.run().boot_id_before = m.node().boot().boot_id();
   m.run().agent_refused.reset();
   m.change().mutable_boot()->set_agent_connected(false);
@@ -142,6 +141,7 @@ outcome take_rs_wait_off(machine& m, const node_event& event) {
 }
 
 outcome enter_rs_on(machine& m) {
+  if (const auto first = first_look_again(m, phase_id::rs_detectors, phase_id::rs_permit)) return *first;
   return ask_reset(m, devices::reset_type::on);
 }
 
@@ -194,10 +194,10 @@ constexpr std::array restart{
     phase{phase_id::rs_boot_once, "the boot-once setting", fault::BMC_SLOW, enter_boot_once, take_boot_once},
     phase{phase_id::rs_read_boot_once, "the boot-once setting's read-back", fault::CONFIG_DRIFT,
           enter_read_boot_once, take_read_boot_once},
-    phase{phase_id::rs_permit, "the rack's permit to restart", fault::POWER_OVER_BUDGET, enter_rs_permit,
-          take_permit},
     phase{phase_id::rs_detectors, "its own leak detectors", fault::POWER_DETECTOR_UNKNOWN, enter_detectors,
           take_detectors},
+    phase{phase_id::rs_permit, "the rack's permit to restart", fault::POWER_OVER_BUDGET, enter_rs_permit,
+          take_permit},
     phase{phase_id::rs_reset, "the BMC to take the restart", fault::BMC_SLOW, enter_rs_reset, take_rs_reset},
     phase{phase_id::rs_off, "the BMC to take ForceOff", fault::POWER_OFF_NOT_CONFIRMED, enter_rs_off,
           take_ask},

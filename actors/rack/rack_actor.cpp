@@ -89,7 +89,7 @@ void rack_shell::run(rack_self self, const effect& wanted) {
     });
   } else if (const auto* latch = std::get_if<tell_latch>(&wanted)) {
     if (auto* to = member(latch->member))
-      self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail}));
+      self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail, latch->detector}));
   } else if (const auto* read = std::get_if<read_latches>(&wanted)) {
     const rack_actor me = self;
     with.interlock->read_latches(read->after, [me](absl::Status, std::vector<interlock::Latch> latches) {

@@ -110,10 +110,12 @@ void engine::watch_conditions() {
   const auto flow = flow_not_proven(run().cooling, limits, now_);
   if (!flow.has_value()) set_condition("FLOW_PROVEN", true, "flow and pressure in band");
   // Told once: its words carry readings, and readings are not state.
-  const auto bad = std::find_if(rack().conditions().begin(), rack().conditions().end(), [](const journal::Condition& row) {
-    return row.type() == "FLOW_PROVEN" && row.health() == journal::HEALTH_BAD;
-  });
-  if (flow.has_value() && run().cooling.in_band_since_ns == core::never_ns && bad == rack().conditions().end()) {
+  const auto bad =
+      std::find_if(rack().conditions().begin(), rack().conditions().end(), [](const journal::Condition& row) {
+        return row.type() == "FLOW_PROVEN" && row.health() == journal::HEALTH_BAD;
+      });
+  if (flow.has_value() && run().cooling.in_band_since_ns == core::never_ns &&
+      bad == rack().conditions().end()) {
     set_condition("FLOW_PROVEN", false, flow->why);
   }
   const auto wet = rack_detectors_not_dry(run().cooling, now_);
@@ -126,6 +128,21 @@ void engine::watch_conditions() {
       (*change().mutable_facts())["interlock_armed"] = word;
     set_condition("INTERLOCK_ARMED", armed.allowed, armed.allowed ? "armed for the rack" : armed.reason);
   }
+}
+
+// At rest the reason is on the row as well: the first condition that is not good, else the first failed
+// member.
+void engine::show_why() {
+  if (is_bringing_up() || rack().shutting_down() || rack().has_failure()) return;
+  std::string why;
+  for (const journal::Condition& row : rack().conditions()) {
+    if (row.health() != journal::HEALTH_GOOD && why.empty()) why = row.message();
+  }
+  for (const auto& [name, member] : run().members) {
+    if (is_failed(*member) && why.empty()) why = fmt::format("{}: {}", name, member->failure().fault());
+  }
+  const bool ours = rack().step() == journal::RACK_PRODUCTION || rack().goal() == journal::PLANNED;
+  if (ours && rack().waits_for() != why) change().set_waits_for(why);
 }
 
 // The interlock's latch file is numbered; what is above the last imported number is read and written into the
@@ -150,7 +167,7 @@ void engine::import_latches(const std::vector<interlock::Latch>& latches) {
     (*change().mutable_facts())["latches_imported"] = std::to_string(latch.number());
     tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text),
          leak ? "error" : "warning");
-    act(tell_latch{latch.device(), leak, text});
+    act(tell_latch{latch.device(), leak, text, latch.detector()});
   }
 }
 
@@ -159,8 +176,8 @@ void engine::enter_step(journal::RackStep step) {
   const std::string from = step_word(changed.step());
   changed.set_step(step);
   changed.set_step_entered_wall_ns(now_.wall_ns);
-  changed.set_state(step == journal::RACK_PRODUCTION ? ceiling_of(changed.spec(), run().members)
-                                                     : step_word(step));
+  // `production` is said when the members have arrived there too (finish_bringup).
+  changed.set_state(step == journal::RACK_PRODUCTION ? step_word(journal::RACK_VALIDATED) : step_word(step));
   changed.set_waits_for("");
   journal::Event& event = tell("step_entered", fmt::format("{} -> {}", from, step_word(step)));
   (*event.mutable_details())["from"] = from;
@@ -240,8 +257,10 @@ bool engine::try_arrow() {
 void engine::advance() {
   const std::string ceiling = ceiling_of(rack().spec(), run().members);
   if (rack().ceiling() != ceiling) change().set_ceiling(ceiling);
-  const bool in_service = rack().step() == journal::RACK_PRODUCTION && !rack().shutting_down() && rack().operation_id().empty();
-  const bool lower = (ceiling == "cordoned" && rack().state() != "cordoned") || (ceiling == "degraded" && rack().state() == "production");
+  const bool in_service =
+      rack().step() == journal::RACK_PRODUCTION && !rack().shutting_down() && rack().operation_id().empty();
+  const bool lower = (ceiling == "cordoned" && rack().state() != "cordoned") ||
+                     (ceiling == "degraded" && rack().state() == "production");
   if (in_service && lower) {
     change().set_state(ceiling);  // raised again only by a bring-up
     tell("state_lowered", fmt::format("members failed: the rack is {}", ceiling), "error");
@@ -260,7 +279,8 @@ void engine::advance() {
   const bool shelf_failed =
       std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
   if (rack().step() == journal::PLANNED && shelf_failed) {
-    const auto bad = std::find_if(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
+    const auto bad =
+        std::find_if(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
     fail(core::fault_named((*bad)->failure().fault()).value_or(fault::DEADLINE),
          fmt::format("shelf {} failed before standby: {}", (*bad)->name(), (*bad)->failure().message()));
     return;
@@ -351,6 +371,7 @@ void engine::take(const rack_event& event) {
   if (rack().has_spec()) {
     watch_conditions();
     watch_latches();
+    show_why();
     advance();
     report_rows();
     drive_shutdown();

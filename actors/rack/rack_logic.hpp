@@ -36,6 +36,7 @@ struct tell_latch {
   std::string member;
   bool latched = false;
   std::string detail;
+  std::string detector;
 };
 struct read_latches {
   std::uint64_t after = 0;
@@ -121,7 +122,7 @@ struct rack_run {
   bool reading_latches = false;
   std::map<std::string, pending_permit> pending;
   std::map<std::string, node::permit_kind> held;
-  std::int64_t last_group_ns = -core::never_ns;  // when the present inrush group began
+  std::int64_t last_group_ns = INT64_MIN / 2;  // when the present inrush group began
   unsigned group_used = 0;
   std::map<std::string, devices::nvlink_facts> nvlink;
   bool nvlink_asked = false;

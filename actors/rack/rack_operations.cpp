@@ -20,8 +20,9 @@ void engine::report_rows() {
     row.step = journal::NodeStep_Name(member->step());
     std::transform(row.step.begin(), row.step.end(), row.step.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool arrived = rack().shutting_down() ? is_off(*member) : member->step() >= journal::PRODUCTION;
-    if (is_failed(*member)) {
+    const bool down = rack().shutting_down() && is_off(*member);  // off is off, whatever failed before
+    const bool arrived = down || member->step() >= journal::PRODUCTION;
+    if (is_failed(*member) && !down) {
       row.state = "FAILED";
       row.fault = member->failure().fault();
       row.message = member->failure().message();
@@ -51,8 +52,17 @@ void engine::finish_bringup() {
   }
   journal::Rack& changed = change();
   changed.set_state(any_failed ? std::string("degraded") : ceiling_of(changed.spec(), run().members));
-  act(core::operation_end{changed.operation_id(), any_failed ? "FAILED" : "SUCCEEDED",
-                          any_failed ? "SUITE_INCOMPLETE" : "", fmt::format("rack is {}", changed.state())});
+  std::string fault_name, message = fmt::format("rack is {}", changed.state());
+  for (const auto& [name, member] : run().members) {
+    if (!is_failed(*member) || !fault_name.empty()) continue;
+    fault_name = member->failure().fault();
+    message += fmt::format("; {}: {}", name, member->failure().message());
+  }
+  if (any_failed && fault_name.empty()) {
+    fault_name = core::name_of(fault::SUITE_INCOMPLETE);
+    message += "; a member was outside the rack suite's run: bring up again";
+  }
+  act(core::operation_end{changed.operation_id(), any_failed ? "FAILED" : "SUCCEEDED", fault_name, message});
   tell("bringup_ended", fmt::format("rack is {}", changed.state()), any_failed ? "error" : "info");
   changed.clear_operation_id();
   run().reported.clear();
@@ -124,7 +134,8 @@ void engine::cancel(const std::string& operation_id) {
   changed.clear_operation_id();
 }
 
-// A shutdown that ends halfway: members stay as they are, and what was proven of the whole rack no longer holds.
+// A shutdown that ends halfway: members stay as they are, and what was proven of the whole rack no longer
+// holds.
 void engine::stop_shutdown() {
   journal::Rack& changed = change();
   changed.set_shutting_down(false);
@@ -140,7 +151,9 @@ void engine::drive_shutdown() {
   bool failed = false;
   for (const auto& [name, member] : run().members) {
     const bool off = is_off(*member);
-    const bool stuck = is_failed(*member) && member->failure().step() == member->step();
+    const bool tried =
+        member->goal() < journal::STAGED;  // before it was told, its failure is that of another day
+    const bool stuck = tried && is_failed(*member) && member->failure().step() == member->step();
     failed = failed || stuck;
     if (!off && !stuck) return;
     if (stuck && member->spec().kind() != journal::POWER_SHELF)
@@ -156,7 +169,9 @@ void engine::drive_shutdown() {
   changed.set_goal(journal::PLANNED);
   changed.set_step(journal::PLANNED);
   changed.set_state("planned");
+  changed.set_step_entered_wall_ns(now_.wall_ns);
   changed.mutable_suite()->Clear();
+  changed.clear_gates();
   tell("shutdown_ended", "every member is read back off");
   if (!changed.operation_id().empty())
     act(core::operation_end{changed.operation_id(), "SUCCEEDED", {}, "every member is read back off"});

@@ -25,8 +25,8 @@ void engine::release(const std::string& member) {
   run().pending.erase(member);
 }
 
-// A daemon that died inside a blind window forgets the permit, not the interlock its window: without its end the gate would stay
-// shut for the whole ten minutes.
+// A daemon that died inside a blind window forgets the permit, not the interlock its window: without its end
+// the gate would stay shut for the whole ten minutes.
 void engine::end_stale_blind_windows() {
   if (run().interlock == nullptr || run().interlock->status == nullptr) return;
   for (const auto& device : run().interlock->status->devices()) {

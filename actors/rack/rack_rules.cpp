@@ -204,7 +204,8 @@ std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_m
   };
   const auto may_draw = [](const journal::Node& node) {
     const auto seen = node.power().observed();
-    return node.power().wanted() == journal::POWER_ON || seen == journal::POWER_ON || seen == journal::POWERING_ON;
+    return node.power().wanted() == journal::POWER_ON || seen == journal::POWER_ON ||
+           seen == journal::POWERING_ON;
   };
   double drawn_kw = peak_kw(next), given_kw = 0;
   for (const auto& [name, node] : members) {
@@ -285,7 +286,8 @@ std::optional<refusal> fabric_not_proven(const journal::RackSpec& spec, const me
   }
   // The host of a tray that failed may be on, with links that count on the switch side alone.
   const journal::PartSpec& gpus = spec.sku().compute_tray().gpus();
-  const std::uint64_t failed = of_kind(members, journal::COMPUTE_TRAY).size() - count_not_failed(members, journal::COMPUTE_TRAY);
+  const std::uint64_t failed =
+      of_kind(members, journal::COMPUTE_TRAY).size() - count_not_failed(members, journal::COMPUTE_TRAY);
   const std::uint64_t most = gpu_links + failed * gpus.count() * gpus.nvlinks();
   if (switch_ports < gpu_links || switch_ports > most) {
     return refusal{

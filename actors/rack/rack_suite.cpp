@@ -153,15 +153,16 @@ void engine::take_suite_result(const journal::SuiteResult& result) {
   run().judging = false;
   journal::Rack& changed = change();
   const bool whole = result.expected() > 0 && result.results() >= result.expected() &&
-                     std::is_permutation(result.members().begin(), result.members().end(), changed.suite().members().begin(),
-                                         changed.suite().members().end());
+                     std::is_permutation(result.members().begin(), result.members().end(),
+                                         changed.suite().members().begin(), changed.suite().members().end());
   *changed.mutable_suite() = result;
   const bool passed =
       (result.verdict() == journal::SuiteResult::PASS && whole) || BUSBAR_MUTANT(rack_suite_always_passes) ||
       (BUSBAR_MUTANT(seventeen_rows_of_eighteen) && result.verdict() == journal::SuiteResult::INCOMPLETE);
   (*changed.mutable_gates())["rack"] = passed ? "passed" : "failed";
   if (passed) changed.mutable_suite()->set_verdict(journal::SuiteResult::PASS);
-  if (!passed && result.verdict() == journal::SuiteResult::PASS) changed.mutable_suite()->set_verdict(journal::SuiteResult::INCOMPLETE);
+  if (!passed && result.verdict() == journal::SuiteResult::PASS)
+    changed.mutable_suite()->set_verdict(journal::SuiteResult::INCOMPLETE);
   journal::Event& told = tell(
       "suite_result",
       fmt::format("suite {}: {}, {} of {} results", result.suite(),

@@ -232,6 +232,7 @@ bool stop_step(const char* name, milliseconds limit, const Step& step) {
 }
 
 exit_code stop(rpc::edge_server& edge, rack_daemon& rack, const life_options& options) {
+  const bool gave_up = rack.failed();
   sd_notify(0, "STOPPING=1");
   end_on_second_signal();
   bool clean = stop_step("admission", milliseconds(0), [&edge](milliseconds) {
@@ -243,6 +244,7 @@ exit_code stop(rpc::edge_server& edge, rack_daemon& rack, const life_options& op
           clean;
   clean = stop_step("devices", options.devices_limit, [&rack](milliseconds limit) { return rack.stop_devices(limit); }) && clean;
   clean = stop_step("store", options.store_limit, [&rack](milliseconds limit) { return rack.stop_store(limit); }) && clean;
+  if (gave_up) return exit_code::failed;
   return clean ? exit_code::done : exit_code::timeout;
 }
 

@@ -4,12 +4,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
 #include "actors/core/log.hpp"
+#include "actors/core/regular_file.hpp"
 #include "actors/manifest/daemon_config.hpp"
 #include "daemon/busbard/life.hpp"
 #include "storage/vault.hpp"
@@ -98,12 +97,12 @@ std::optional<int> read_options(int argc, char** argv, settings& to) {
 }
 
 std::optional<busbar::manifest::daemon_config> read_config(const settings& from) {
-  std::ifstream file(from.config_file, std::ios::binary);
-  if (!file) {
-    fmt::print(stderr, "{}: cannot be read\n", from.config_file);
+  const auto read = busbar::core::read_regular_file(from.config_file, busbar::core::small_file_bytes);
+  if (!read.ok()) {
+    fmt::print(stderr, "{}\n", std::string(read.status().message()));
     return std::nullopt;
   }
-  const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string& content = *read;
   const char* run_dir = std::getenv("BUSBAR_RUN_DIR");
   busbar::manifest::config_result result = busbar::manifest::read_daemon_config(
       {from.config_file, content}, run_dir == nullptr ? "/run/busbar" : run_dir);

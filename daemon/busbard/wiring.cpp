@@ -2,19 +2,22 @@
 #include "daemon/busbard/wiring.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <atomic>
+#include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "actors/core/error_bridge.hpp"
 #include "actors/core/journal_actor.hpp"
 #include "actors/core/log.hpp"
 #include "actors/core/operations_actor.hpp"
+#include "actors/core/regular_file.hpp"
 #include "actors/core/supervisor_actor.hpp"
 #include "actors/devices/redfish/curl_transport.hpp"
 #include "actors/devices/redfish/redfish_bmc.hpp"
@@ -66,14 +69,20 @@ node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
   return {judged.result, gpu::evidence_text(judged)};
 }
 
+// A lease file that cannot be read announces nothing; said once a text, not every two seconds.
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return file ? std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>())
-              : std::string();
+  static std::mutex guard;
+  static std::string last_said;
+  auto text = core::read_regular_file(path, core::small_file_bytes);
+  const std::lock_guard lock(guard);
+  if (text.ok()) return *std::move(text);
+  const std::string why(text.status().message());
+  if (std::exchange(last_said, why) != why) core::log_warning("lease_file_not_read", {{"why", why}});
+  return {};
 }
 
-// Tells an actor to end and waits for it; false when it took longer. Watches before it tells, by the handle: an actor that is
-// already gone must not be watched by its address.
+// Tells an actor to end and waits for it; false when it took longer. Watches before it tells, by the handle:
+// an actor that is already gone must not be watched by its address.
 template <class Handle, class Tell>
 bool end_actor(caf::actor_system& system, Handle& who, std::chrono::milliseconds limit, const Tell& tell) {
   caf::scoped_actor waiter(system);
@@ -101,6 +110,7 @@ class wired_rack final : public rack_daemon {
     caf::anon_send(operations_, core::command_atom_v, std::move(what), std::move(answer));
   }
   std::vector<std::string> degraded() const override;
+  bool failed() const override { return gone_->load() || log_->health() == storage::store_health::failed; }
   bool round_trip(std::chrono::milliseconds limit) override;
   bool stop_operations(std::chrono::milliseconds limit) override;
   bool stop_devices(std::chrono::milliseconds limit) override;
@@ -124,6 +134,8 @@ class wired_rack final : public rack_daemon {
   std::shared_ptr<devices::redfish::curl_transport> io_;
   std::unique_ptr<actor_config> actor_config_;
   std::unique_ptr<caf::actor_system> actors_;
+  std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
   core::journal_actor journal_;
   core::operations_actor operations_;
   caf::actor supervisor_;
@@ -217,6 +229,13 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   core::supervisor_plan plan;
   plan.name = "daemon";
   supervisor_ = actors_->spawn(core::supervisor, plan, std::vector<core::child_spec>{rack_child});
+  // A rack that cannot be kept alive: the process ends, loudly, and its service manager starts a fresh one.
+  supervisor_->attach_functor([stopping = stopping_, gone = gone_](const caf::error&) {
+    if (stopping->load()) return;
+    gone->store(true);
+    core::log_error("rack_given_up", {{"next", "the process ends; see why the rack actor died above"}});
+    ::kill(::getpid(), SIGTERM);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<rack_daemon>> wired_rack::build(const manifest::daemon_config& config) {
@@ -241,7 +260,8 @@ std::vector<std::string> wired_rack::degraded() const {
 
 bool wired_rack::round_trip(std::chrono::milliseconds limit) {
   const rack::rack_actor rack = rack_->get();
-  // A store that stopped for good makes this process useless: its watchdog starves, and a fresh one reads the disk anew.
+  // A store that stopped for good makes this process useless: its watchdog starves, and a fresh one reads the
+  // disk anew.
   if (rack == nullptr || log_->health() == storage::store_health::failed) return false;
   caf::scoped_actor asker(*actors_);
   bool answered = false;
@@ -251,10 +271,12 @@ bool wired_rack::round_trip(std::chrono::milliseconds limit) {
 }
 
 bool wired_rack::stop_operations(std::chrono::milliseconds limit) {
-  return end_actor(*actors_, operations_, limit, [](const auto& who) { caf::anon_send(who, core::stop_atom_v); });
+  return end_actor(*actors_, operations_, limit,
+                   [](const auto& who) { caf::anon_send(who, core::stop_atom_v); });
 }
 
 bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
+  stopping_->store(true);
   const bool ended = end_actor(*actors_, supervisor_, limit, tell_exit);
   rack_->set(rack::rack_actor{});
   interlock_->observe({});

@@ -37,6 +37,10 @@ class rack_daemon {
   // not block.
   virtual std::vector<std::string> degraded() const = 0;
 
+  // It gave up for good (the rack cannot be kept alive, the store has failed): the process must not exit with
+  // 0.
+  virtual bool failed() const { return false; }
+
   // A message through the actors and back; false if it took longer. Feeds systemd's watchdog.
   virtual bool round_trip(std::chrono::milliseconds limit) = 0;
 

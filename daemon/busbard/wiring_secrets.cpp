@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "actors/core/errors.hpp"
+#include "actors/core/regular_file.hpp"
 
 namespace busbar::daemon {
 
@@ -44,12 +43,14 @@ absl::StatusOr<devices::credentials> daemon_secrets::site_login(const journal::F
         core::fault::CREDENTIAL_FACTORY_REFUSED,
         fmt::format("password_file '{}' is not a path inside the site folder", login.password_file()));
   }
-  std::ifstream file(std::filesystem::path(site_dir_) / relative, std::ios::binary);
-  if (!file) {
-    return core::make_fault(core::fault::CREDENTIAL_FACTORY_REFUSED,
-                            fmt::format("password_file {} cannot be read", login.password_file()));
+  auto read =
+      core::read_regular_file((std::filesystem::path(site_dir_) / relative).string(), core::small_file_bytes);
+  if (!read.ok()) {
+    return core::make_fault(
+        core::fault::CREDENTIAL_FACTORY_REFUSED,
+        fmt::format("password_file {}: {}", login.password_file(), std::string(read.status().message())));
   }
-  std::string password((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string password = *std::move(read);
   while (!password.empty() && (password.back() == '\n' || password.back() == '\r')) password.pop_back();
   return devices::credentials{login.user(), std::move(password)};
 }

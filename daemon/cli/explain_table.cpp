@@ -135,12 +135,13 @@ constexpr auto table = std::to_array<step_text>({
     {"rack", "cordoned", "Fewer than compute_min compute trays are validated: nothing is placed here.", "",
      "production", "", "Mend and retry the failed members, then: busbar rack bringup RACK"},
 
-    {"any tray", "troubleshooting", "A step ended in a named failure; the tray stays as it is.", "",
+    {"tray", "troubleshooting", "A step ended in a named failure; the tray stays as it is.", "",
      "the step that failed", "", retry},
-    {"any tray", "emergency_off", "A leak or trip is latched: the host is forced off and stays off.", "",
+    {"tray", "emergency_off",
+     "The interlock latched a leak: the tray is not turned on, and its power is unknown until it is read again.", "",
      "staged", "POWER_LEAK_LATCHED",
-     "Find and mend the cause; a person of busbar-safety resets the latch at the interlock; then: busbar "
-     "node retry NAME"},
+     "Find and mend the cause; when the detectors are dry a person of busbar-safety resets the latch: "
+     "busbar-interlock reset NAME --instance RACK --reason TEXT; then: busbar node retry NAME"},
 });
 
 }  // namespace

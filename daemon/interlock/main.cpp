@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/interlock/operator_client.hpp"
 #include "daemon/interlock/service.hpp"
 
 namespace {
@@ -24,6 +25,9 @@ constexpr std::string_view usage =
     "usage: busbar-interlock --instance r01 --key-file F [--run-dir DIR] [--state-dir DIR] [--busbard-uid "
     "UID]\n"
     "       busbar-interlock key new PATH\n"
+    "       busbar-interlock reset DEVICE --instance r01 --reason TEXT [--run-dir DIR]\n"
+    "                        a person resets the latch of r01/c07 (\"*\": a damaged latch file); its "
+    "detectors must be dry\n"
     "\n"
     "Sockets:  DIR/<instance>/interlock.sock (busbard), DIR/<instance>/operator.sock (uid 0, group "
     "busbar-safety)\n"
@@ -84,6 +88,37 @@ bool parse(int argc, char** argv, busbar::interlock::service_config* config) {
   return optind == argc && is_instance(config->instance) && !config->key_file.empty();
 }
 
+std::string default_run_dir() {
+  const char* run_dir = std::getenv("BUSBAR_RUN_DIR");
+  return run_dir != nullptr ? run_dir : "/run/busbar";
+}
+
+int reset(int argc, char** argv) {
+  static const option options[] = {{"instance", required_argument, nullptr, 'i'},
+                                   {"run-dir", required_argument, nullptr, 'r'},
+                                   {"reason", required_argument, nullptr, 'w'},
+                                   {nullptr, 0, nullptr, 0}};
+  std::string instance, reason, run_dir = default_run_dir();
+  int found = 0;
+  while ((found = ::getopt_long(argc, argv, "", options, nullptr)) != -1) {
+    if (found == 'i') {
+      instance = optarg;
+    } else if (found == 'r') {
+      run_dir = optarg;
+    } else if (found == 'w') {
+      reason = optarg;
+    } else {
+      return say_usage();
+    }
+  }
+  if (argc - optind != 2 || !is_instance(instance) || reason.empty())
+    return say_usage();  // "reset" and the device
+  const std::string socket = run_dir + "/" + instance + "/operator.sock";
+  const absl::Status status = busbar::interlock::reset_latch(socket, argv[optind + 1], reason);
+  if (status.ok()) std::fputs(fmt::format("{}: latch reset\n", argv[optind + 1]).c_str(), stdout);
+  return exit_code_of(status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -94,9 +129,9 @@ int main(int argc, char** argv) {
     std::fputs(usage.data(), stdout);
     return EXIT_SUCCESS;
   }
+  if (argc > 1 && std::string_view(argv[1]) == "reset") return reset(argc, argv);
   busbar::interlock::service_config config;
-  const char* run_dir = std::getenv("BUSBAR_RUN_DIR");
-  config.run_dir = run_dir != nullptr ? run_dir : "/run/busbar";
+  config.run_dir = default_run_dir();
   config.state_dir = "/var/lib/busbar";
   config.busbard_uid = ::geteuid();
   if (!parse(argc, argv, &config)) return say_usage();

@@ -112,7 +112,7 @@ TEST(control_plane_cases, c8_a_restart_while_a_leak_is_seen_is_refused_like_a_po
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.fault(), "POWER_LEAK_LATCHED");
   EXPECT_EQ(bench.calls_of(call_op::reset), 0U);
-  EXPECT_EQ(bench.permits_asked, std::vector<permit_kind>{permit_kind::restart});
+  EXPECT_TRUE(bench.permits_asked.empty()) << "what is not dry does not even ask";
 }
 
 TEST(control_plane_cases, c15_an_update_that_was_reported_done_is_not_pushed_by_another_path) {

@@ -296,6 +296,29 @@ TEST(firmware, a_composed_restart_stays_off_when_a_detector_gets_wet_in_between)
   EXPECT_EQ(bench.device->count_acts("reset On"), 0U);
 }
 
+// The gate may close while a host takes its time to go off: what was permitted before says nothing about now.
+TEST(firmware, a_composed_restart_turns_on_only_with_a_permit_of_this_moment) {
+  tray_bench bench;
+  bench.want_firmware(1, "UEFI", "2.4.1", "host_restart");
+  bench.device->firmware["UEFI"] = "old";
+  bench.device->offered = {"On", "ForceOff"};
+  bench.start_at(journal::INSPECTED);
+  int still_on = 0;
+  bench.scripts[call_op::read_power] = [&](const call&) -> std::optional<scripted_answer> {
+    if (bench.device->count_acts("reset ForceOff") == 0 || ++still_on > 20) return std::nullopt;
+    bench.grants = false;  // the interlock died, or flow was lost
+    devices::power_facts on;
+    on.state = journal::POWER_ON;
+    return scripted_answer{absl::OkStatus(), on};
+  };
+  bench.refusal_fault = core::fault::POWER_INTERLOCK_NOT_ARMED;
+  bench.aim(journal::FIRMWARE_CURRENT);
+  ASSERT_TRUE(bench.fails());
+  EXPECT_EQ(bench.fault(), "POWER_INTERLOCK_NOT_ARMED");
+  EXPECT_EQ(bench.device->count_acts("reset ForceOff"), 1U);
+  EXPECT_EQ(bench.device->count_acts("reset On"), 0U);
+}
+
 TEST(firmware, every_crash_window_of_a_composed_restart_ends_on_and_current) {
   for (const cut where : {cut::before_effects, cut::after_effects}) {
     for (int at = 1;; ++at) {
