@@ -47,7 +47,7 @@ template <std::size_t N>
 constexpr bool has_no_gap(const std::array<row, N>& rows) {
   if (rows.front().from != journal::DECLARED || rows.back().to != journal::PRODUCTION) return false;
   for (std::size_t i = 0; i < N; ++i) {
-    if (rows[i].to != rows[i].from + 1 || rows[i].default_deadline_s <= 0 || rows[i].phases == nullptr)
+    if (rows[i].to != rows[i].from + 1 || rows[i].default_deadline_s <= 0)
       return false;
     if (i > 0 && rows[i].from != rows[i - 1].to) return false;
   }
