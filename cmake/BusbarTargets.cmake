@@ -139,7 +139,7 @@ function(busbar_test name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest GTest::gtest_main project_flags)
   set(labels ${arg_LABEL})
   if(arg_CAFREE)
-    list(APPEND labels cafree)
+    set(labels ${arg_LABEL}_cafree)  # one word: a list does not survive the discovery; -L unit and -L cafree both match
     if(NOT TARGET cafree_tests)
       add_custom_target(cafree_tests)  # what .ci/run builds under the sanitizers
     endif()
