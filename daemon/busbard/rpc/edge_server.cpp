@@ -119,8 +119,8 @@ bool edge_server::stop_streams(std::chrono::milliseconds limit) {
   if (server_ == nullptr) return true;
   service_.end_streams();
   // Acts get the time to be answered; then they are ended, since the server waits for every call for ever.
-  const auto until = std::chrono::system_clock::now() + limit;
-  while (places_.inside(call_class::act) > 0 && std::chrono::system_clock::now() < until) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (places_.inside(call_class::act) > 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(look_interval);
   }
   const bool in_time = places_.inside(call_class::act) == 0;
