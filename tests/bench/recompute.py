@@ -52,7 +52,12 @@ def restart(folder):
     return {"seconds_1m_events": round(max(totals.values()), 3)}
 
 
-BENCHES = (("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart))
+def modbus(folder):
+    total = rows(folder / "modbus.csv")[0]
+    return {"reads": int(total["reads"]), "wrong_values": int(total["wrong"]), "late_replies": int(total["late"])}
+
+
+BENCHES = (("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart))
 
 
 def main(arguments):
