@@ -86,7 +86,6 @@ void check_members(const journal::Manifest& manifest, const reporter& report) {
   uniqueness slots("members", "slot");
   uniqueness macs("members", "bmc_mac");
   uniqueness serials("members", "serial");
-  uniqueness addresses("members", "address");
   std::set<std::string> kinds;
   for (int i = 0; i < manifest.members_size(); ++i) {
     const Member& member = manifest.members(i);
@@ -102,7 +101,6 @@ void check_members(const journal::Manifest& manifest, const reporter& report) {
     slots.check(member.slot(), i, report);
     macs.check(member.bmc_mac(), i, report);
     serials.check(member.serial(), i, report);
-    addresses.check(member.address(), i, report);
     if (member.address().empty() && manifest.discovery().lease_files().empty() &&
         manifest.discovery().ranges().empty()) {
       report(fmt::format("members[{}].address", i),

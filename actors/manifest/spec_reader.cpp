@@ -12,6 +12,7 @@
 #include <set>
 
 #include "actors/manifest/spec_checks.hpp"
+#include "actors/manifest/values.hpp"
 #include "actors/manifest/yaml_decoder.hpp"
 
 namespace busbar::manifest {
@@ -118,27 +119,63 @@ void check_names_unique(const std::vector<document<Message>>& list, std::vector<
   }
 }
 
-// A tray can stand in one rack only: MACs, serials and addresses are unique over all manifests given.
+struct address_claim {
+  std::string file;
+  std::string key_path;  // members[3].address, cooling.address
+  std::string cdu;       // empty: a member's
+};
+
+// Two things cannot answer at one address, over all manifests given: a BMC (of a tray or a shelf) is one
+// member's alone, a CDU may be shared by racks that call it by one name.
+void check_addresses(const documents& all, std::vector<spec_error>& errors) {
+  std::map<std::string, address_claim> claims;        // by host
+  std::map<std::string, const journal::CoolingSpec*> cdus;  // by name
+  const auto claim = [&claims, &errors](const std::string& address, const address_claim& wanted) {
+    if (address.empty()) return;
+    const auto [first, added] = claims.emplace(host_of(address), wanted);
+    const address_claim& held = first->second;
+    if (added || (!held.cdu.empty() && held.cdu == wanted.cdu)) return;
+    errors.push_back({wanted.file, wanted.key_path,
+                      fmt::format("{} is also {}{}", address, held.key_path,
+                                  held.file == wanted.file ? "" : " in " + held.file)});
+  };
+  for (const auto& [file, manifest] : all.manifests) {
+    const journal::CoolingSpec& cooling = manifest.cooling();
+    claim(cooling.address(), {file, "cooling.address", cooling.cdu()});
+    const auto [known, first] = cdus.emplace(cooling.cdu(), &cooling);
+    if (!first && !cooling.cdu().empty() && host_of(known->second->address()) != host_of(cooling.address())) {
+      errors.push_back({file, "cooling.address",
+                        fmt::format("{} is {} here, another manifest gives {} as its cooling.address",
+                                    cooling.cdu(), cooling.address(), known->second->address())});
+    }
+    for (int i = 0; i < manifest.members_size(); ++i)
+      claim(manifest.members(i).address(), {file, fmt::format("members[{}].address", i), ""});
+  }
+}
+
+// A tray can stand in one rack only: MACs and serials are unique over all manifests given.
 void check_site(const documents& all, std::vector<spec_error>& errors) {
   check_names_unique(all.skus, errors);
   check_names_unique(all.baselines, errors);
   check_names_unique(all.suites, errors);
   std::map<std::string, std::string> racks;
-  std::map<std::string, std::string> owners;
+  std::map<std::string, std::pair<std::string, std::string>> owners;  // fact -> file, key path
+  check_addresses(all, errors);
   for (const auto& [file, manifest] : all.manifests) {
     const auto [rack, new_rack] = racks.emplace(manifest.rack(), file);
     if (!new_rack)
       errors.push_back({file, "rack", fmt::format("'{}' is also declared in {}", rack->first, rack->second)});
     for (int i = 0; i < manifest.members_size(); ++i) {
       const auto& member = manifest.members(i);
-      const std::array<std::pair<std::string, std::string>, 3> facts{
-          {{"bmc_mac", member.bmc_mac()}, {"serial", member.serial()}, {"address", member.address()}}};
+      const std::array<std::pair<std::string, std::string>, 2> facts{
+          {{"bmc_mac", member.bmc_mac()}, {"serial", member.serial()}}};
       for (const auto& [key, value] : facts) {
         if (value.empty()) continue;
-        const auto [owner, added] = owners.emplace(key + " " + value, file);
-        if (added || owner->second == file) continue;
-        errors.push_back({file, fmt::format("members[{}].{}", i, key),
-                          fmt::format("{} is also in {}", value, owner->second)});
+        const std::string path = fmt::format("members[{}].{}", i, key);
+        const auto [owner, added] = owners.emplace(key + " " + value, std::pair(file, path));
+        if (added || owner->second.first == file) continue;
+        errors.push_back(
+            {file, path, fmt::format("{} is also {} in {}", value, owner->second.second, owner->second.first)});
       }
     }
   }

@@ -127,6 +127,20 @@ complaint check_address(std::string_view text) {
   return "an address (IPv4, IPv6 or host name)";
 }
 
+std::string host_of(std::string_view address) {
+  std::string host = lower_case(address);
+  if (host.starts_with('[')) {
+    host = host.substr(1, std::min(host.find(']'), host.size()) - 1);
+  } else if (host.find(':') == host.rfind(':')) {
+    host = host.substr(0, host.find(':'));
+  }
+  in6_addr bytes{};
+  char text[INET6_ADDRSTRLEN] = {};
+  if (inet_pton(AF_INET6, host.c_str(), &bytes) == 1 && inet_ntop(AF_INET6, &bytes, text, sizeof text) != nullptr)
+    return text;
+  return host;
+}
+
 complaint check_endpoint(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos && is_port(text.substr(colon + 1))) {

@@ -19,6 +19,9 @@ std::string duration_text(std::chrono::nanoseconds duration);
 
 std::string lower_case(std::string_view text);
 
+// Of an address or endpoint, the host in one spelling: without port or brackets, lower case, IPv6 shortened.
+std::string host_of(std::string_view address);
+
 complaint check_not_empty(std::string_view text);
 complaint check_name(std::string_view text);  // rack, sku, suite ...: letters, digits, "-", "_", "."
 complaint check_mac(std::string_view text);

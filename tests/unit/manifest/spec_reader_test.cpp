@@ -304,7 +304,64 @@ TEST(spec_reader, finds_one_bmc_declared_in_two_racks) {
   files.push_back(second);
   EXPECT_THAT(
       texts(read_spec(files).errors),
-      ElementsAre("manifests/r02.yaml: members[4].bmc_mac: 02:18:01:00:00:1f is also in manifests/r01.yaml"));
+      ElementsAre("manifests/r02.yaml: members[4].bmc_mac: 02:18:01:00:00:1f is also members[4].bmc_mac in "
+                  "manifests/r01.yaml"));
+}
+
+// Every pair of things with an address of their own: tray, switch tray, shelf, CDU, within a file and across two.
+TEST(spec_reader, refuses_one_address_of_two_with_both_key_paths) {
+  struct sample {
+    const char* text;
+    const char* other;
+    const char* error;
+  };
+  const std::vector<sample> samples = {
+      {"127.18.1.2}", "127.18.1.1}", "members[1].address: 127.18.1.1 is also members[0].address"},
+      {"127.18.1.2}", "127.18.200.1}", "members[1].address: 127.18.200.1 is also cooling.address"},
+      {"SN1830031}", "SN1830031, address: 127.18.1.1}", "members[4].address: 127.18.1.1 is also members[0].address"},
+      {"SN1830051}", "SN1830051, address: 127.18.1.2}", "members[5].address: 127.18.1.2 is also members[1].address"},
+      {"SN1830051}", "SN1830051, address: 127.18.200.1}", "members[5].address: 127.18.200.1 is also cooling.address"},
+      {"address: \"127.18.200.1:8443\"", "address: \"127.18.1.1:443\"",
+       "members[0].address: 127.18.1.1 is also cooling.address"},
+  };
+  for (const sample& one : samples) {
+    const auto result = read_spec(site_files_with(r01, one.text, one.other));
+    EXPECT_THAT(texts(result.errors), ElementsAre(r01 + ": " + one.error));
+    EXPECT_THAT(result.racks, IsEmpty());
+  }
+}
+
+// A second rack that shares nothing with r01 but what the caller puts back.
+std::vector<source_file> two_racks(const std::string& text, const std::string& other) {
+  std::vector<source_file> files = site_files();
+  source_file second = files[0];
+  second.path = "manifests/r02.yaml";
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"rack: r01", "rack: r02"}, {"SN183", "SN283"}, {"02:18:01", "02:18:02"}, {"127.18.1.", "127.18.2."}}) {
+    for (std::size_t at = 0; (at = second.content.find(from, at)) != std::string::npos; ++at)
+      second.content.replace(at, from.size(), to);
+  }
+  const std::size_t place = second.content.find(text);
+  EXPECT_NE(place, std::string::npos);
+  second.content.replace(place, text.size(), other);
+  files.push_back(second);
+  return files;
+}
+
+TEST(spec_reader, racks_may_share_a_cdu_by_its_name_and_nothing_else) {
+  EXPECT_THAT(texts(read_spec(two_racks("site: lab", "site: lab")).errors), IsEmpty());
+  EXPECT_THAT(texts(read_spec(two_racks("cdu: cdu01", "cdu: cdu02")).errors),
+              ElementsAre("manifests/r02.yaml: cooling.address: 127.18.200.1:8443 is also cooling.address in "
+                          "manifests/r01.yaml"));
+  EXPECT_THAT(texts(read_spec(two_racks("127.18.200.1:8443", "127.18.200.2:8443")).errors),
+              ElementsAre("manifests/r02.yaml: cooling.address: cdu01 is 127.18.200.2:8443 here, another manifest "
+                          "gives 127.18.200.1:8443 as its cooling.address"));
+  EXPECT_THAT(texts(read_spec(two_racks("127.18.2.2}", "127.18.1.2}")).errors),
+              ElementsAre("manifests/r02.yaml: members[1].address: 127.18.1.2 is also members[1].address in "
+                          "manifests/r01.yaml"));
+  EXPECT_THAT(texts(read_spec(two_racks("127.18.2.2}", "127.18.200.1}")).errors),
+              ElementsAre("manifests/r02.yaml: members[1].address: 127.18.200.1 is also cooling.address in "
+                          "manifests/r01.yaml"));
 }
 
 TEST(spec_reader, two_manifests_of_one_rack_are_an_error) {
@@ -313,11 +370,12 @@ TEST(spec_reader, two_manifests_of_one_rack_are_an_error) {
   EXPECT_THAT(
       texts(read_spec(files).errors),
       ElementsAre(
+          HasSubstr("members[0].address"), HasSubstr("members[1].address"),
           "copy.yaml: rack: 'r01' is also declared in manifests/r01.yaml", HasSubstr("members[0].bmc_mac"),
-          HasSubstr("members[0].serial"), HasSubstr("members[0].address"), HasSubstr("members[1].bmc_mac"),
-          HasSubstr("members[1].serial"), HasSubstr("members[1].address"), HasSubstr("members[2].bmc_mac"),
-          HasSubstr("members[2].serial"), HasSubstr("members[3].bmc_mac"), HasSubstr("members[4].bmc_mac"),
-          HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"), HasSubstr("members[5].serial")));
+          HasSubstr("members[0].serial"), HasSubstr("members[1].bmc_mac"), HasSubstr("members[1].serial"),
+          HasSubstr("members[2].bmc_mac"), HasSubstr("members[2].serial"), HasSubstr("members[3].bmc_mac"),
+          HasSubstr("members[4].bmc_mac"), HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"),
+          HasSubstr("members[5].serial")));
 }
 
 TEST(spec_reader, survives_documents_that_are_no_maps) {
