@@ -13,6 +13,7 @@ namespace busbar::core {
 namespace {
 
 constexpr std::string_view id_prefix = "operations/";
+constexpr std::size_t cancels_remembered = 64;
 constexpr const char* running_state = "RUNNING";
 constexpr const char* pending_state = "PENDING";
 constexpr const char* succeeded_state = "SUCCEEDED";
@@ -150,6 +151,12 @@ void append_end(journal_batch& batch, const journal::Operation& operation) {
   batch.events.push_back(std::move(event));
 }
 
+// An id is the daemon's; the CLI puts the rack before it.
+std::string short_name(std::string_view target, std::string_view id) {
+  const std::string_view rack = target.substr(0, target.find('/'));
+  return rack.empty() ? std::string(id) : fmt::format("{}/{}", rack, id);
+}
+
 bool is_end(std::string_view state) {
   return state == succeeded_state || state == failed_state || state == cancelled_state;
 }
@@ -157,6 +164,11 @@ bool is_end(std::string_view state) {
 }  // namespace
 
 bool has_ended(const journal::Operation& operation) { return is_end(operation.state()); }
+
+std::string running_words(std::string_view target, std::string_view id) {
+  const std::string name = short_name(target, id);
+  return fmt::format("{}; wait for it, or stop it: busbar ops cancel {}", name, name);
+}
 
 journal_batch creation_batch(const journal::Operation& operation) {
   journal_batch batch;
@@ -224,7 +236,7 @@ std::optional<operation_decision> operations_logic::repeated(const command& what
   return std::nullopt;
 }
 
-operation_decision operations_logic::decide_cancel(const command& what, const snapshot& state) const {
+operation_decision operations_logic::decide_cancel(const command& what, const snapshot& state) {
   operation_decision decision;
   decision.operation_id = what.target;
   const auto one = live_.find(what.target);
@@ -232,9 +244,25 @@ operation_decision operations_logic::decide_cancel(const command& what, const sn
     decision.status = unknown_target(what.target);
     return decision;
   }
-  // One that has ended is answered as it stands: cancelling is a wish, the state tells what came of it.
-  const bool runs = one != live_.end() && !has_ended(one->second.operation);
-  decision.what = runs && !what.validate_only ? operation_decision::act::cancel : operation_decision::act::answer;
+  // The request that stopped it, sent again, is answered as it was the first time.
+  const bool repeated = !what.request_id.empty() &&
+                        std::find(cancels_.begin(), cancels_.end(), std::pair(what.request_id, what.target)) != cancels_.end();
+  if (repeated) {
+    decision.what = operation_decision::act::answer;
+    return decision;
+  }
+  const journal::Operation& known = one != live_.end() ? one->second.operation : *state.operation(what.target);
+  if (has_ended(known)) {
+    decision.status = make_fault(
+        fault::OPERATION_ENDED,
+        fmt::format("{} ({} of {}) ended {}{}{}: nothing is left to cancel", short_name(known.target(), known.id()),
+                    known.verb(), known.target(), known.state(), known.message().empty() ? "" : ", ", known.message()));
+    return decision;
+  }
+  decision.what = what.validate_only ? operation_decision::act::answer : operation_decision::act::cancel;
+  if (what.validate_only || what.request_id.empty()) return decision;
+  cancels_.emplace_back(what.request_id, what.target);
+  if (cancels_.size() > cancels_remembered) cancels_.pop_front();
   return decision;
 }
 
@@ -250,7 +278,7 @@ operation_decision operations_logic::decide(const command& what, const snapshot&
   if (auto known = repeated(what, state, now); known.has_value()) return *std::move(known);
   for (const auto& [id, one] : live_) {
     if (one.operation.verb() != what.verb || one.operation.target() != what.target || has_ended(one.operation)) continue;
-    decision.status = make_fault(fault::OPERATION_CONFLICT, fmt::format("{} of {} is running as {}", what.verb, what.target, id));
+    decision.status = make_fault(fault::OPERATION_CONFLICT, fmt::format("{} of {} is running as {}", what.verb, what.target, running_words(what.target, id)));
     return decision;
   }
   live one;

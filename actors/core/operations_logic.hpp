@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -92,13 +93,14 @@ class operations_logic {
   };
 
   std::optional<operation_decision> repeated(const command& what, const snapshot& state, const instant& now) const;
-  operation_decision decide_cancel(const command& what, const snapshot& state) const;
+  operation_decision decide_cancel(const command& what, const snapshot& state);
   std::chrono::seconds deadline_of(std::string_view verb) const;
   void end(live& one, std::string_view state, std::string_view fault, std::string_view message, const instant& now);
   void retire_old(journal_batch& batch, const snapshot& state, const instant& now) const;
 
   operations_config config_;
   std::map<std::string, live> live_;
+  std::deque<std::pair<std::string, std::string>> cancels_;  // request id, operation: carried out; the newest few
   std::uint64_t next_id_ = 1;
   std::uint64_t ignored_reports_ = 0;
 };
@@ -110,5 +112,9 @@ journal_batch creation_batch(const journal::Operation& operation);
 absl::Status answer_of(const journal::Operation& operation);
 
 bool has_ended(const journal::Operation& operation);
+
+// "r01/operations/3; wait for it, or stop it: busbar ops cancel r01/operations/3": an operation as the CLI calls
+// it, for those it keeps out. target: the rack's name or a thing of it.
+std::string running_words(std::string_view target, std::string_view id);
 
 }  // namespace busbar::core

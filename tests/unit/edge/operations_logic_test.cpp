@@ -157,7 +157,8 @@ TEST_F(operations, a_second_run_of_the_same_conflicts) {
   begin(on, bringup("a"));
   const operation_decision second = on.decide(bringup("b"), state, now);
   EXPECT_EQ(fault_of(second.status), fault::OPERATION_CONFLICT);
-  EXPECT_NE(std::string(second.status.message()).find("operations/1"), std::string::npos);
+  EXPECT_NE(std::string(second.status.message()).find("busbar ops cancel r01/operations/1"), std::string::npos)
+      << "names what runs and the command that stops it";
 }
 
 TEST_F(operations, sixteen_of_seventeen_is_failed_with_all_rows) {
@@ -296,21 +297,51 @@ TEST_F(operations, a_refused_write_is_tried_again) {
   EXPECT_EQ(on.find(id), nullptr);
 }
 
-TEST_F(operations, cancelling_an_ended_operation_answers_it_as_it_stands) {
-  journal::Operation ended;
-  ended.set_id("operations/3");
-  ended.set_state("SUCCEEDED");
-  keep(ended);
-  operations_logic on = logic();
+TEST_F(operations, cancelling_an_ended_operation_is_refused_with_how_it_ended) {
   command what;
   what.verb = "operation_cancel";
   what.target = "operations/3";
-  EXPECT_EQ(on.decide(what, state, now).what, act::answer);
+  for (const char* how : {"SUCCEEDED", "FAILED", "CANCELLED"}) {
+    journal::Operation ended;
+    ended.set_id("operations/3");
+    ended.set_verb("rack_bringup");
+    ended.set_target("r01");
+    ended.set_state(how);
+    ended.set_message("in its own words");
+    keep(ended);
+    operations_logic before = logic();
+    for (const bool check_only : {false, true}) {
+      what.validate_only = check_only;
+      const operation_decision refused = before.decide(what, state, now);
+      EXPECT_EQ(fault_of(refused.status), fault::OPERATION_ENDED);
+      EXPECT_EQ(refused.status.code(), absl::StatusCode::kFailedPrecondition);
+      const std::string words(refused.status.message());
+      for (const std::string part : {"r01/operations/3", how, "in its own words"})
+        EXPECT_NE(words.find(part), std::string::npos) << words;
+    }
+  }
+  what.validate_only = false;
+  operations_logic on = logic();
   what.target = "operations/4";
   EXPECT_EQ(fault_of(on.decide(what, state, now).status), fault::UNKNOWN_TARGET);
   const std::string id = begin(on, bringup());
   what.target = id;
   EXPECT_EQ(on.decide(what, state, now).what, act::cancel);
+  ASSERT_TRUE(on.report(operation_end{id, "CANCELLED", "", ""}, now));
+  EXPECT_EQ(fault_of(on.decide(what, state, now).status), fault::OPERATION_ENDED) << "ended, not yet written";
+}
+
+TEST_F(operations, a_cancel_sent_again_after_it_worked_is_answered_as_the_first_time) {
+  operations_logic on = logic();
+  command what;
+  what.verb = "operation_cancel";
+  what.target = begin(on, bringup());
+  what.request_id = "c";
+  EXPECT_EQ(on.decide(what, state, now).what, act::cancel);
+  ASSERT_TRUE(on.report(operation_end{what.target, "CANCELLED", "", ""}, now));
+  EXPECT_EQ(on.decide(what, state, now).what, act::answer);
+  what.request_id = "d";
+  EXPECT_EQ(fault_of(on.decide(what, state, now).status), fault::OPERATION_ENDED);
 }
 
 TEST_F(operations, checking_only_creates_nothing) {
