@@ -33,3 +33,9 @@ if(BUSBAR_NCCL_INCLUDE_DIR)
 else()
   message(STATUS "NCCL header: NOT FOUND; the nccl engine is left out")
 endif()
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(NETSNMP REQUIRED IMPORTED_TARGET netsnmp)
+
+# Peers in tests only: without it their program is not built, and its tests say so.
+pkg_check_modules(LIBMODBUS IMPORTED_TARGET libmodbus)

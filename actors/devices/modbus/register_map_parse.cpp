@@ -1,26 +1,19 @@
 // JSON into a register map, strictly.
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <set>
 
 #include "actors/devices/modbus/register_map.hpp"
 #include "actors/devices/redfish/json.hpp"
+#include "actors/devices/strict_json.hpp"
 
 namespace busbar::devices::modbus {
 namespace {
 
 using redfish::json_view;
 
-template <class T>
-struct named {
-  std::string_view name;
-  T value;
-};
 constexpr std::array types{named{"u16", value_type::u16}, named{"s16", value_type::s16},
                            named{"u32", value_type::u32}, named{"s32", value_type::s32},
                            named{"f32", value_type::f32}, named{"flags", value_type::flags}};
@@ -30,70 +23,7 @@ constexpr std::array classes{named{"fast", poll_class::fast}, named{"normal", po
                              named{"slow", poll_class::slow}, named{"once", poll_class::once}};
 constexpr std::array tables{named{"holding", register_table::holding}, named{"input", register_table::input}};
 
-// Collects what is wrong while it takes what is right.
-class reader {
- public:
-  explicit reader(std::string_view source) : source_(source) {}
-
-  void wrong(std::string_view path, std::string_view text) {
-    errors_.push_back(fmt::format("{}: {}: {}", source_, std::string(path), std::string(text)));
-  }
-  const std::vector<std::string>& errors() const { return errors_; }
-
-  void only(json_view object, const std::string& path, const std::set<std::string, std::less<>>& known) {
-    for (const auto& [key, value] : object.entries()) {
-      if (!known.contains(key)) wrong(path + "." + key, "unknown key");
-    }
-  }
-  void text(json_view from, const std::string& path, std::string& to, bool required) {
-    if (from.missing() && !required) return;
-    const auto value = from.text();
-    if (!value.has_value()) return wrong(path, "a text is wanted");
-    to = *value;
-  }
-  template <class T>
-  void whole(json_view from, const std::string& path, long long low, long long high, T& to, bool required) {
-    if (from.missing() && !required) return;
-    const auto value = from.integer();
-    if (!value.has_value() || *value < low || *value > high) {
-      return wrong(path, fmt::format("a whole number from {} to {} is wanted", low, high));
-    }
-    to = static_cast<T>(*value);
-  }
-  template <class T>
-  void number(json_view from, const std::string& path, T& to) {
-    if (from.missing()) return;
-    const auto value = from.number();
-    if (!value.has_value()) return wrong(path, "a number is wanted");
-    to = *value;
-  }
-  void truth(json_view from, const std::string& path, bool& to) {
-    if (from.missing()) return;
-    const auto value = from.boolean();
-    if (!value.has_value()) return wrong(path, "true or false is wanted");
-    to = *value;
-  }
-  template <class T, std::size_t N>
-  void one_of(json_view from, const std::string& path, const std::array<named<T>, N>& names, T& to) {
-    if (from.missing()) return;
-    const auto value = from.text();
-    for (const auto& [name, meaning] : names) {
-      if (value == name) {
-        to = meaning;
-        return;
-      }
-    }
-    std::vector<std::string> wanted;
-    for (const auto& one : names) wanted.emplace_back(one.name);
-    wrong(path, fmt::format("one of {} is wanted", fmt::join(wanted, ", ")));
-  }
-
- private:
-  std::string source_;
-  std::vector<std::string> errors_;
-};
-
-void read_bits(reader& in, json_view from, const std::string& path, map_point& to) {
+void read_bits(strict_json& in, json_view from, const std::string& path, map_point& to) {
   for (const auto& [key, value] : from.entries()) {
     const auto bit = redfish::parse_number(key);
     const auto name = value.text();
@@ -107,7 +37,7 @@ void read_bits(reader& in, json_view from, const std::string& path, map_point& t
   std::sort(to.bits.begin(), to.bits.end());
 }
 
-map_point read_point(reader& in, json_view from, const std::string& path) {
+map_point read_point(strict_json& in, json_view from, const std::string& path) {
   map_point to;
   in.only(from, path,
           {"name", "table", "address", "type", "order", "scale", "offset", "unit", "poll", "min", "max",
@@ -138,7 +68,7 @@ map_point read_point(reader& in, json_view from, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<register_map> parse_register_map(std::string_view json, std::string_view source) {
-  reader in(source);
+  strict_json in(source);
   const auto document = redfish::json_document::parse(json);
   if (!document.has_value()) {
     return absl::InvalidArgumentError(fmt::format("{}: is no JSON", std::string(source)));
@@ -158,8 +88,7 @@ absl::StatusOr<register_map> parse_register_map(std::string_view json, std::stri
   for (const json_view one : root["points"].items()) {
     map.points.push_back(read_point(in, one, fmt::format("points[{}]", at++)));
   }
-  if (!in.errors().empty())
-    return absl::InvalidArgumentError(fmt::format("{}", fmt::join(in.errors(), "\n")));
+  if (const absl::Status wrong = in.status(); !wrong.ok()) return wrong;
   return map;
 }
 

@@ -118,7 +118,7 @@ TEST(register_map, every_error_of_a_file_is_told_at_once) {
   ASSERT_FALSE(parsed.ok());
   const std::string text(parsed.status().message());
   for (const char* part :
-       {"m.json: .units", "points[0].address", "points[1].name", "points[1].type", "points[2].colour"}) {
+       {"m.json: units", "points[0].address", "points[1].name", "points[1].type", "points[2].colour"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
