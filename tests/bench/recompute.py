@@ -57,7 +57,14 @@ def modbus(folder):
     return {"reads": int(total["reads"]), "wrong_values": int(total["wrong"]), "late_replies": int(total["late"])}
 
 
-BENCHES = (("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart))
+def power(folder):
+    worst = {}
+    for row in rows(folder / "power.csv"):
+        worst[row["event"]] = max(worst.get(row["event"], 0.0), float(row["seconds"]))
+    return {"cap_excursion_s": round(worst["step"], 2), "shelf_loss_s": round(worst["shelf"], 2)}
+
+
+BENCHES = (("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart))
 
 
 def main(arguments):
