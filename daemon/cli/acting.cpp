@@ -180,8 +180,9 @@ exit_code take_answers(session& with, const std::vector<answer<Response>>& answe
   if (all.taken.empty() && foreign != nullptr) return with.tell(*foreign, "");
   for (const std::string& rack : all.others) {
     if (std::find(all.taken.begin(), all.taken.end(), rack) != all.taken.end()) continue;
-    with.say(fmt::format("{}: no daemon that was asked holds this rack", manifest::short_name(rack)));
-    code = exit_code::conflict;
+    with.say(fmt::format("{}: no daemon that was asked holds this rack; those that were: busbar get daemons",
+                         manifest::short_name(rack)));
+    code = exit_code::usage;
   }
   return code;
 }

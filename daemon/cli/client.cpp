@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <future>
-#include <sstream>
 
 #include "busbar/v1/busbar.grpc.pb.h"
 #include "foreign/google/rpc/status.pb.h"
@@ -19,19 +17,12 @@ namespace {
 
 using google::protobuf::Message;
 
-std::string file_content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream content;
-  content << in.rdbuf();
-  return content.str();
-}
-
-std::shared_ptr<grpc::ChannelCredentials> credentials_for(const std::string& target, const tls_files& tls) {
+std::shared_ptr<grpc::ChannelCredentials> credentials_for(const std::string& target, const tls_texts& tls) {
   if (target.starts_with("unix:")) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
-  options.pem_root_certs = file_content(tls.ca);
-  options.pem_cert_chain = file_content(tls.cert);
-  options.pem_private_key = file_content(tls.key);
+  options.pem_root_certs = tls.ca;
+  options.pem_cert_chain = tls.cert;
+  options.pem_private_key = tls.key;
   return grpc::SslCredentials(options);
 }
 
@@ -101,7 +92,7 @@ endpoint parse_endpoint(const std::string& text) {
   return {path.parent_path().filename().string(), "unix:" + path.string()};
 }
 
-client::client(std::vector<endpoint> endpoints, const tls_files& tls) : endpoints_(std::move(endpoints)) {
+client::client(std::vector<endpoint> endpoints, const tls_texts& tls) : endpoints_(std::move(endpoints)) {
   for (const endpoint& known : endpoints_) {
     grpc::ChannelArguments arguments;
     // Whoever listens on a local socket need not be called by its path.

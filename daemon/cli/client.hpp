@@ -27,6 +27,12 @@ struct tls_files {  // for host:port only, where TLS is mutual
   std::string key;
 };
 
+struct tls_texts {  // the same, read
+  std::string ca;
+  std::string cert;
+  std::string key;
+};
+
 // Every <run_dir>/*/busbard.sock, in order of instance.
 std::vector<endpoint> find_endpoints(const std::filesystem::path& run_dir);
 // What --endpoint says: unix:PATH, a path, or host:port.
@@ -45,7 +51,7 @@ struct call_result {
 
 class client {
  public:
-  client(std::vector<endpoint> endpoints, const tls_files& tls);
+  client(std::vector<endpoint> endpoints, const tls_texts& tls);
   ~client();
   client(const client&) = delete;
   client& operator=(const client&) = delete;

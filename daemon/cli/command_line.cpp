@@ -6,6 +6,7 @@
 
 #include "actors/manifest/values.hpp"
 #include "daemon/cli/acting.hpp"
+#include "daemon/cli/condition.hpp"
 #include "daemon/cli/context.hpp"
 #include "daemon/cli/explain.hpp"
 #include "daemon/cli/inspecting.hpp"
@@ -37,14 +38,36 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name, std::chrono::n
 }
 
 void add_common(CLI::App& app, options& said) {
-  app.add_option("-o,--output", said.format, "table, wide, json, yaml or name")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&said](const std::string& text) {
+           const auto found = formats.find(text);
+           if (found == formats.end())
+             throw CLI::ValidationError("--output", "'" + text + "' is no format: table, wide, json, yaml or name");
+           said.format = found->second;
+         },
+         "table, wide, json, yaml or name")
       ->type_name("FORMAT");
   app.add_option("--endpoint", said.endpoint, "ask this daemon alone: unix:PATH, PATH or HOST:PORT");
   app.add_option("--tls-ca", said.tls.ca, "for HOST:PORT: the daemon's CA");
   app.add_option("--tls-cert", said.tls.cert, "for HOST:PORT: your certificate");
   app.add_option("--tls-key", said.tls.key, "for HOST:PORT: your key");
   add_duration(app, "--call-timeout", said.call_timeout, "of one call to one daemon (5s)");
+}
+
+void add_limit(CLI::App& app, options& said, const std::string& help) {
+  app.add_option_function<std::string>(
+         "--limit",
+         [&said](const std::string& text) {
+           constexpr std::size_t most_digits = 7;
+           const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+           if (!digits || text.empty() || text.size() > most_digits || std::stoul(text) == 0)
+             throw CLI::ValidationError("--limit", "'" + text + "' is no number from 1 to 9999999");
+           said.limit = std::stoul(text);
+         },
+         help)
+      ->type_name("N");
+  app.add_flag("--all", said.all, "show all there are")->excludes("--limit");
 }
 
 void add_waiting(CLI::App& app, options& said) {
@@ -79,7 +102,7 @@ void add_readers(CLI::App& root, options& said) {
   CLI::App* get_app = add_reader(root, said, "get", "list, one row each");
   get_app->add_flag("-w,--watch", said.watch, "and go on with what changes");
   add_duration(*get_app, "--timeout", said.timeout, "stop watching after this");
-  get_app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
+  add_limit(*get_app, said, "show so many at most (events: the newest 50)");
   add_reader(root, said, "describe", "everything known of each");
   CLI::App* watch_app =
       add_reader(root, said, "watch", "a live view of racks; a line a change of other kinds");
@@ -90,8 +113,8 @@ void add_readers(CLI::App& root, options& said) {
   add_duration(*wait_app, "--timeout", said.timeout, "give up after this, exit 6");
   add_reader(root, said, "diff", "nodes or shelves against what is declared: exit 1 when different");
 
-  CLI::App* explain_app = root.add_subcommand("explain", "a state, a fault or a code; needs no daemon");
-  explain_app->add_option("word", said.names, "staged, CERTIFICATE_CHANGED, 5, FAILED_PRECONDITION")
+  CLI::App* explain_app = root.add_subcommand("explain", "what any word that is shown means: a step, state, fault, condition, code; needs no daemon");
+  explain_app->add_option("word", said.names, "staged, CERTIFICATE_CHANGED, FLOW_PROVEN, POWER_*, 5")
       ->required();
   add_common(*explain_app, said);
   explain_app->callback([&said] { said.command = "explain"; });
@@ -101,7 +124,7 @@ void add_readers(CLI::App& root, options& said) {
         verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
     app->add_flag("-w,--watch", said.watch, "and go on with what changes");
     app->add_option("--filter", said.filter, "field=value terms");
-    app->add_option("--limit", said.limit, "events shown")->check(CLI::Range(1, 100'000));
+    add_limit(*app, said, std::string(verb) == "ops" ? "show so many at most" : "show so many at most (50)");
     add_duration(*app, "--timeout", said.timeout, "stop watching after this");
     add_common(*app, said);
     if (std::string(verb) == "ops") {
@@ -176,7 +199,7 @@ exit_code explain(const options& said, context& world) {
       continue;
     }
     const std::string like = names_like(name);
-    world.err << fmt::format("busbar: nothing is called '{}'; known: {}\n", name,
+    world.err << fmt::format("busbar: nothing is called '{}'; {}: {}\n", name, like.empty() ? "known" : "near it",
                              like.empty() ? names_like("") : like);
     code = exit_code::usage;
   }
@@ -205,11 +228,37 @@ exit_code dispatch(options& said, context& world) {
         said.kind_word);
     return exit_code::usage;
   }
+  if (said.command == "wait" && !said.condition.empty()) {
+    if (const std::string wrong = wrong_condition(*of, said.condition); !wrong.empty()) {
+      world.err << "busbar: --for: " << wrong << "\n";
+      return exit_code::usage;
+    }
+  }
   session with(said, world);
-  if (with.nobody()) return exit_code::unreachable;
+  if (with.cannot_ask() != exit_code::done) return with.cannot_ask();
   if (act != actors.end()) return act->second(with);
   if (said.command == "get" && said.watch) return watch(with, *of);
   return readers.at(said.command)(with, *of);
+}
+
+// In our own words where the parser has none of ours: what is wrong, and where help is.
+exit_code tell_usage(const CLI::App& app, const CLI::ParseError& error, context& world) {
+  std::string command = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty(); command += " " + at->get_name())
+    at = at->get_subcommands().front();
+  const bool nothing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty();
+  world.err << fmt::format("busbar: {}\n  help      {} --help\n", nothing ? "say what to do" : error.what(), command);
+  return exit_code::usage;
+}
+
+std::string footer_text() {
+  std::string text = "Exit codes:\n";
+  for (const exit_text& one : exit_texts())
+    text += fmt::format("  {}  {}\n", static_cast<int>(one.code), one.meaning);
+  return text +
+         "A name that no daemon holds is 2, by every command. Of several codes the one that must not be missed is given.\n"
+         "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/operations/12; lists: r01/c[01-04,07].\n"
+         "BUSBAR_RUN_DIR: the folder with the daemons' sockets (/run/busbar). Any word that is shown: busbar explain WORD.";
 }
 
 }  // namespace
@@ -218,6 +267,8 @@ exit_code run(const std::vector<std::string>& arguments, context& world) {
   options said;
   CLI::App app("busbar: see and run racks", "busbar");
   app.set_version_flag("--version", "busbar " BUSBAR_VERSION);
+  app.set_help_all_flag("--help-all", "this help, and that of every command");
+  app.footer(footer_text());
   app.require_subcommand(1);
   add_readers(app, said);
   add_actors(app, said);
@@ -225,7 +276,8 @@ exit_code run(const std::vector<std::string>& arguments, context& world) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, world.out, world.err) == 0 ? exit_code::done : exit_code::usage;
+    if (error.get_exit_code() == 0) return app.exit(error, world.out, world.err) == 0 ? exit_code::done : exit_code::usage;
+    return tell_usage(app, error, world);
   }
   return dispatch(said, world);
 }

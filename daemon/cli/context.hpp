@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <istream>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ struct options {
   std::string request_id;
   std::string etag;
   std::string members;
-  int limit = 50;  // events shown
+  std::optional<std::size_t> limit;  // items shown; nothing: the newest 50 events, all of other kinds
+  bool all = false;                  // every event
   std::string endpoint;
   tls_files tls;
   std::string user;  // bmc inspect

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "actors/core/errors.hpp"
 #include "actors/manifest/names.hpp"
@@ -37,10 +38,46 @@ std::string value_text(const Message& message, const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ? manifest::short_name(text) : text;
 }
 
-void write_fields(const Message& message, const std::string& indent, std::string& out);
+// The kind of member that is described; unspecified for everything that is none.
+using member_kind = v1::MemberKind;
+
+struct part_field {
+  std::string_view field;
+  std::string_view kinds;  // of parts that have such a thing, each between spaces
+};
+constexpr auto part_fields = std::to_array<part_field>({{"memory_gib", " gpu dimm drive "},
+                                                        {"cores", " cpu "},
+                                                        {"gbps", " nic dpu "},
+                                                        {"pcie_generation", " gpu nic dpu drive "},
+                                                        {"pcie_width", " gpu nic dpu drive "},
+                                                        {"links_up", " gpu asic "}});
+
+// Does the field say anything of such a thing at all? What does not apply is left out; what applies and is not known is
+// "unknown". A kind that this release does not know keeps all its fields.
+bool applies(const Message& message, const FieldDescriptor& field, member_kind kind) {
+  const std::string& name = field.name();
+  if (dynamic_cast<const v1::MemberStatus*>(&message) != nullptr && (name == "agent_connected" || name == "boot_id"))
+    return kind != v1::SWITCH_TRAY && kind != v1::POWER_SHELF;
+  if (const auto* part = dynamic_cast<const v1::Part*>(&message)) {
+    const bool is_known = std::any_of(part_fields.begin(), part_fields.end(), [part](const part_field& one) {
+      return one.kinds.find(" " + part->kind() + " ") != std::string_view::npos;
+    });
+    const auto found = std::find_if(part_fields.begin(), part_fields.end(),
+                                    [&name](const part_field& one) { return one.field == name; });
+    const bool bare = part->kind() == "psu";  // has none of them
+    return found == part_fields.end() || (!is_known && !bare) ||
+           found->kinds.find(" " + part->kind() + " ") != std::string_view::npos;
+  }
+  if (const auto* failure = dynamic_cast<const v1::MetricFailure*>(&message)) return name != "gpu" || failure->has_gpu();
+  // Nothing is asked of it: that is no ignorance.
+  const bool is_wish = field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && (name == "goal" || name == "wanted");
+  return !is_wish || message.GetReflection()->GetEnumValue(message, &field) != 0;
+}
+
+void write_fields(const Message& message, member_kind kind, const std::string& indent, std::string& out);
 
 // A list of messages as a table of those columns in which any row says something.
-void write_table(const Message& message, const FieldDescriptor& field, const std::string& indent,
+void write_table(const Message& message, const FieldDescriptor& field, member_kind kind, const std::string& indent,
                  std::string& out) {
   const auto* of = message.GetReflection();
   const auto* type = field.message_type();
@@ -56,7 +93,7 @@ void write_table(const Message& message, const FieldDescriptor& field, const std
     for (int j = 0; j < type->field_count(); ++j) {
       const FieldDescriptor& column = *type->field(j);
       if (column.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_time(column))
-        line.push_back(value_text(element, column));
+        line.push_back(applies(element, column, kind) ? value_text(element, column) : "");
     }
   }
   for (std::size_t column = rows[0].size(); column-- > 0;) {
@@ -102,8 +139,9 @@ void write_map(const Message& message, const FieldDescriptor& field, const std::
   out += aligned(rows);
 }
 
-void write_field(const Message& message, const FieldDescriptor& field, const std::string& indent,
+void write_field(const Message& message, const FieldDescriptor& field, member_kind kind, const std::string& indent,
                  std::string& out) {
+  if (!applies(message, field, kind)) return;
   const auto* of = message.GetReflection();
   const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !is_time(field);
   if (field.is_repeated() ? of->FieldSize(message, &field) == 0
@@ -121,13 +159,13 @@ void write_field(const Message& message, const FieldDescriptor& field, const std
   const auto* status = dynamic_cast<const v1::RackStatus*>(&message);
   if (status != nullptr && field.name() == "readings") return write_readings(*status, indent + "  ", out);
   if (field.is_map()) return write_map(message, field, indent + "  ", out);
-  if (field.is_repeated()) return write_table(message, field, indent + "  ", out);
-  write_fields(of->GetMessage(message, &field), indent + "  ", out);
+  if (field.is_repeated()) return write_table(message, field, kind, indent + "  ", out);
+  write_fields(of->GetMessage(message, &field), kind, indent + "  ", out);
 }
 
-void write_fields(const Message& message, const std::string& indent, std::string& out) {
+void write_fields(const Message& message, member_kind kind, const std::string& indent, std::string& out) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
-    write_field(message, *message.GetDescriptor()->field(i), indent, out);
+    write_field(message, *message.GetDescriptor()->field(i), kind, indent, out);
   }
 }
 
@@ -143,25 +181,81 @@ const v1::MemberSpec* member_spec(const Message& item) {
   return nullptr;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// The fault's own words, with the names of this member in its commands.
+std::string what_to_do(const core::fault_text& text, const std::string& name) {
+  std::string out = fmt::format("{:<26} {}\n", "what to do", text.next_step);
+  std::string commands(text.commands);
+  replace_all(commands, "NODE", name);
+  replace_all(commands, "RACK", name.substr(0, name.find('/')));
+  for (std::string_view rest = commands; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    out += fmt::format("{:<26} {}\n", "", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string describe_text(const Message& item, wall_time now) {
   std::string out;
-  write_fields(item, "", out);
+  const v1::MemberSpec* spec = member_spec(item);
+  write_fields(item, spec == nullptr ? v1::MEMBER_KIND_UNSPECIFIED : spec->kind(), "", out);
   const v1::MemberStatus* status = member_status(item);
   if (status == nullptr) return out;
   if (status->has_step_entered_time()) {
     out += fmt::format("{:<26} {}\n", "in step since", age_text(status->step_entered_time(), true, now));
   }
-  if (const auto fault = core::fault_named(status->failure().fault())) {
-    const auto& text = core::text_of(*fault);
-    std::string commands(text.commands);
-    const std::size_t place = commands.find("NODE");
-    if (place != std::string::npos) commands.replace(place, 4, item_name(item));
-    out += fmt::format("{:<26} {}\n{:<26} {}\n", "what to do", text.next_step, "", commands);
-  }
+  // A latch stands above every other failure: nothing goes on before a person has reset it.
+  auto fault = core::fault_named(status->failure().fault());
+  if (status->emergency_off()) fault = core::fault::POWER_LEAK_LATCHED;
+  if (fault) out += what_to_do(core::text_of(*fault), item_name(item));
   return out;
 }
+
+namespace {
+
+// Faults that say: what is seen is not what is declared. Others (a BMC that is silent, a step that is late) are no difference.
+bool is_difference(std::string_view fault) {
+  constexpr std::string_view families[] = {"IDENTITY_", "INVENTORY_", "FIRMWARE_", "CONFIG_", "NVLINK_", "SUITE_"};
+  return std::any_of(std::begin(families), std::end(families),
+                     [fault](std::string_view family) { return fault.starts_with(family); });
+}
+
+// What stopped the member and what stands against it, where no row shows it yet.
+void add_standing(const v1::MemberStatus& status, const google::protobuf::RepeatedPtrField<v1::Condition>& conditions,
+                  const std::string& name, std::vector<row>& rows) {
+  const auto add = [&rows, &name](const std::string& what, const std::string& expected, const std::string& seen) {
+    const bool shown = std::any_of(rows.begin(), rows.end(), [&expected, &seen](const row& line) {
+      return line[2] == expected && line[3] == seen;
+    });
+    if (!shown) rows.push_back({name, what, expected, seen});
+  };
+  const v1::Failure& failure = status.failure();
+  const bool carries = !failure.expected().empty() || !failure.seen().empty();
+  if (carries) {
+    add(failure.fault(), failure.expected().empty() ? "(nothing)" : failure.expected(),
+        failure.seen().empty() ? "(nothing)" : failure.seen());
+  } else if (is_difference(failure.fault())) {
+    add(failure.fault(), "as declared", failure.message());
+  }
+  for (const v1::Condition& condition : conditions) {
+    if (condition.health() == v1::HEALTH_GOOD || !is_difference(condition.type())) continue;
+    add(condition.type(), "as declared", condition.health() == v1::HEALTH_BAD ? condition.message() : "unknown");
+  }
+}
+
+const google::protobuf::RepeatedPtrField<v1::Condition>& conditions_of(const Message& item) {
+  if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) return shelf->conditions();
+  return dynamic_cast<const v1::Node&>(item).conditions();  // member_status() knew it
+}
+
+}  // namespace
 
 std::vector<row> differences(const Message& item) {
   std::vector<row> rows;
@@ -183,6 +277,7 @@ std::vector<row> differences(const Message& item) {
   }
   for (const auto& drift : status->drift())
     add(drift.attribute(), drift.expected(), drift.has_seen(), drift.seen());
+  add_standing(*status, conditions_of(item), name, rows);
   return rows;
 }
 

@@ -30,9 +30,9 @@ exit_code exit_code_of(int code, std::string_view fault) {
   switch (static_cast<absl::StatusCode>(code)) {
     case absl::StatusCode::kOk:
       return exit_code::done;
-    case absl::StatusCode::kNotFound:
     case absl::StatusCode::kCancelled:
       return exit_code::no;
+    case absl::StatusCode::kNotFound:  // a name that nobody holds: the command is wrong, like a mistyped verb
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnimplemented:
       return exit_code::usage;
@@ -62,7 +62,7 @@ std::span<const exit_text> exit_texts() {
   static constexpr auto texts = std::to_array<exit_text>({
       {exit_code::done, "done"},
       {exit_code::no, "what you asked is false or unhealthy"},
-      {exit_code::usage, "the command or its files are wrong; nothing was done"},
+      {exit_code::usage, "the command, a name in it or its files are wrong; nothing was done"},
       {exit_code::unknown, "unknown: it could not be decided"},
       {exit_code::not_permitted, "you are not permitted to do this"},
       {exit_code::conflict, "conflict or precondition: something stands against it now"},

@@ -10,7 +10,7 @@ namespace busbar::cli {
 enum class exit_code {
   done = 0,
   no = 1,  // what was asked is false or unhealthy
-  usage = 2,
+  usage = 2,  // the command, a name that nobody holds, or a file
   unknown = 3,  // could not decide
   not_permitted = 4,
   conflict = 5,  // or a precondition

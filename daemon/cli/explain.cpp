@@ -15,6 +15,7 @@
 #include "daemon/cli/exit_code.hpp"
 #include "daemon/cli/explain_table.hpp"
 #include "daemon/cli/table.hpp"
+#include "daemon/cli/word_table.hpp"
 
 namespace busbar::cli {
 namespace {
@@ -24,6 +25,8 @@ constexpr auto fault_names = std::to_array<std::string_view>({
 #include "actors/core/faults.def"
 #undef BUSBAR_FAULT
 });
+
+constexpr std::size_t longest_name = 64;  // of a word that could be meant
 
 using pairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -52,6 +55,13 @@ meaning meaning_of(const step_text& text) {
     add(result.fields, "deadline", fmt::format("deadlines.{} of the baseline", text.deadline));
   add(result.fields, "leadsTo", text.leads_to);
   add(result.fields, "faults", text.faults);
+  add(result.fields, "operator", text.operators);
+  return result;
+}
+
+meaning meaning_of(const word_text& text) {
+  meaning result{fmt::format("{}: {}", text.word, text.subject), {}};
+  add(result.fields, "meaning", text.meaning);
   add(result.fields, "operator", text.operators);
   return result;
 }
@@ -86,13 +96,58 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out;
 }
 
+// HEALTH_GOOD in JSON is good in a table.
+std::string_view without_prefix(std::string_view name) {
+  for (const std::string_view prefix : {"HEALTH_", "QUALITY_"}) {
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return name;
+}
+
+std::vector<std::string> all_names() {
+  std::set<std::string> names;
+  for (const step_text& text : step_texts()) names.insert(std::string(text.step));
+  for (const word_text& text : word_texts()) names.insert(word(text.word));
+  for (const std::string_view fault : fault_names) names.insert(std::string(fault));
+  for (int code = 1; code <= 16; ++code)
+    names.insert(absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
+  return {names.begin(), names.end()};
+}
+
+// Insertions, deletions, changes and swaps of neighbours that make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const std::size_t change = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
 std::vector<meaning> meanings_of(std::string_view name) {
   std::vector<meaning> found;
   const std::string wanted = upper(name);
   for (const step_text& text : step_texts()) {
     if (upper(text.step) == wanted) found.push_back(meaning_of(text));
   }
+  for (const word_text& text : word_texts()) {
+    if (text.word == wanted || text.word == without_prefix(wanted)) found.push_back(meaning_of(text));
+  }
   if (const auto code = core::fault_named(wanted)) found.push_back(meaning_of(core::text_of(*code)));
+  if (wanted.ends_with('*')) {  // a family, as step texts name them
+    for (const std::string_view fault : fault_names) {
+      const auto code = fault.starts_with(wanted.substr(0, wanted.size() - 1)) ? core::fault_named(fault) : std::nullopt;
+      if (code) found.push_back(meaning_of(core::text_of(*code)));
+    }
+  }
   int number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error == std::errc{} && end == name.data() + name.size()) {
@@ -143,14 +198,18 @@ std::string explain_text(std::string_view name, text_format format) {
 }
 
 std::string names_like(std::string_view name) {
-  const std::string wanted = upper(name);
-  std::set<std::string> found;
-  for (const step_text& text : step_texts()) {
-    if (wanted.empty() || upper(text.step).find(wanted) != std::string::npos)
-      found.insert(std::string(text.step));
+  const std::string wanted = upper(name).substr(0, longest_name);
+  std::vector<std::string> found;
+  for (const std::string& known : all_names()) {
+    if (upper(known).find(wanted) != std::string::npos) found.push_back(known);
   }
-  for (const std::string_view fault : fault_names) {
-    if (wanted.empty() || fault.find(wanted) != std::string_view::npos) found.insert(std::string(fault));
+  if (!found.empty()) return fmt::format("{}", fmt::join(found, ", "));
+  std::size_t nearest = wanted.size() / 3 + 1;  // farther than that it is another word
+  for (const std::string& known : all_names()) {
+    const std::size_t far = distance(wanted, upper(known));
+    if (far < nearest) found.clear();
+    if (far <= nearest) found.push_back(known);
+    nearest = std::min(nearest, far);
   }
   return fmt::format("{}", fmt::join(found, ", "));
 }

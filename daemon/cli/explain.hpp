@@ -1,4 +1,4 @@
-// `busbar explain <state|fault|code>`: needs no daemon.
+// `busbar explain <state|fault|condition|code>`: needs no daemon.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace busbar::cli {
 std::string explain_text(std::string_view name);
 // The same as {"apiVersion","kind":"Explanation",...}, one document a meaning.
 std::string explain_text(std::string_view name, text_format format);
-// Names that hold the text, for one that was mistyped.
+// Names that hold the text, else the nearest to it; every name for the empty text; empty: none is near.
 std::string names_like(std::string_view name);
 
 }  // namespace busbar::cli

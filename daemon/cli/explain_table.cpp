@@ -8,6 +8,7 @@ namespace {
 constexpr std::string_view retry = "Mend what the failure names, then: busbar node retry NAME";
 constexpr std::string_view retry_staged =
     "Mend what the failure names, then: busbar node retry NAME --from staged";
+constexpr std::string_view see_shutdown = "busbar rack shutdown RACK --reason TEXT takes the rack down in order";
 constexpr std::string_view see_members =
     "See which member holds it up: busbar watch rack RACK; mend and retry that member";
 
@@ -58,8 +59,8 @@ constexpr auto table = std::to_array<step_text>({
      "validated", "ready", "SUITE_BELOW_LIMIT, SUITE_INCOMPLETE, AGENT_LOST",
      "See the metrics: busbar describe nodes NAME; then: busbar node retry NAME --from validated"},
     {"compute tray", "ready", "All that the tray itself must show is shown; the rack's gates are still open.",
-     "", "production", "", "See what the rack waits for: busbar get racks"},
-    {"compute tray", "production", "The rack's gates are passed.", "", "", "",
+     "ready", "production", "DEADLINE", "See what the rack waits for: busbar get racks"},
+    {"compute tray", "production", "The rack's gates are passed.", "production", "", "DEADLINE",
      "busbar rack shutdown RACK --reason TEXT takes it down in order"},
 
     {"switch tray", "declared", "A row of the manifest names it; nothing has answered yet.", "", "discovered",
@@ -81,25 +82,36 @@ constexpr auto table = std::to_array<step_text>({
      "Each component reads back at the baseline; one version on all switch trays.", "firmware", "configured",
      "FIRMWARE_*", retry},
     {"switch tray", "configured",
-     "Device configuration and detector reactions read back equal to the baseline.", "configured", "ready",
+     "Device configuration and detector reactions read back equal to the baseline.", "configured", "validated",
      "CONFIG_*", retry},
-    {"switch tray", "ready", "Its part is done; the rack's gates are still open.", "", "production", "",
+    {"switch tray", "validated", "Nothing is measured on the tray itself: the rack suite measures through it.", "validated",
+     "ready", "DEADLINE", "busbar get racks"},
+    {"switch tray", "ready", "Its part is done; the rack's gates are still open.", "ready", "production", "DEADLINE",
      "busbar get racks"},
-    {"switch tray", "production", "The rack's gates are passed.", "", "", "", ""},
+    {"switch tray", "production", "The rack's gates are passed.", "production", "", "DEADLINE", see_shutdown},
 
+    {"power shelf", "declared", "A row of the manifest names it; nothing has answered yet.", "", "discovered", "",
+     "Plug it in; see what answers: busbar get endpoints"},
     {"power shelf", "discovered", "Its controller's address is announced and the service root answers.",
      "discovered", "identified", "DEADLINE, BMC_UNREACHABLE", "busbar get endpoints"},
     {"power shelf", "identified", "One manifest row, one login, certificate pinned; serial equals the row.",
      "identified", "credentialed", "IDENTITY_*, CREDENTIAL_*, CERTIFICATE_CHANGED", retry},
     {"power shelf", "credentialed",
-     "Busbar's own account logs in; the factory password is changed; the shelf is read on.", "credentialed",
-     "inspected", "CREDENTIAL_*, OWNED_ELSEWHERE", retry},
+     "Busbar's own account logs in; the factory password is changed; all are in the vault.", "credentialed",
+     "staged", "CREDENTIAL_*, OWNED_ELSEWHERE", retry},
+    {"power shelf", "staged", "The shelf is read back on.", "shelf_on", "inspected", "POWER_*, DEADLINE", retry},
     {"power shelf", "inspected", "PSUs and their ratings equal the SKU.", "inspected", "firmware_current",
      "INVENTORY_*", retry},
     {"power shelf", "firmware_current",
      "Each component reads back at the baseline; no rows show NOT_REQUIRED.", "firmware", "configured",
      "FIRMWARE_*", retry},
-    {"power shelf", "production", "The rack's gates are passed.", "", "", "", ""},
+    {"power shelf", "configured", "Device configuration reads back equal to the baseline.", "configured", "validated",
+     "CONFIG_*", retry},
+    {"power shelf", "validated", "Nothing is measured on the shelf itself.", "validated", "ready", "DEADLINE",
+     "busbar get racks"},
+    {"power shelf", "ready", "Its part is done; the rack's gates are still open.", "ready", "production", "DEADLINE",
+     "busbar get racks"},
+    {"power shelf", "production", "The rack's gates are passed.", "production", "", "DEADLINE", see_shutdown},
 
     {"rack", "planned", "The manifest is applied; no bring-up has reached anything yet.", "", "standby", "",
      "busbar rack bringup RACK"},
@@ -121,7 +133,7 @@ constexpr auto table = std::to_array<step_text>({
      "counts "
      "equal to the SKU, read from both sides.",
      "nvlink_ready", "node_validated", "NVLINK_*, DEADLINE", see_members},
-    {"rack", "node_validated", "Every compute tray not failed is validated.", "validated", "rack_validated",
+    {"rack", "node_validated", "Every compute tray not failed is validated.", "node_validated", "rack_validated",
      "SUITE_*, DEADLINE", see_members},
     {"rack", "rack_validated",
      "The rack suite passed in a run declared for its members; a member without a complete result is never a "
@@ -129,7 +141,7 @@ constexpr auto table = std::to_array<step_text>({
      "rack_validated", "production or degraded", "SUITE_*, AGENT_LOST, DEADLINE",
      "busbar describe racks RACK; busbar rack bringup RACK"},
     {"rack", "production", "All gates that the manifest names are passed, for all compute trays of the SKU.",
-     "", "", "", "busbar rack shutdown RACK --reason TEXT"},
+     "production", "", "", "busbar rack shutdown RACK --reason TEXT"},
     {"rack", "degraded", "Validated for compute_min or more, but not all, compute trays.", "", "production",
      "", "Mend and retry the failed members, then: busbar rack bringup RACK"},
     {"rack", "cordoned", "Fewer than compute_min compute trays are validated: nothing is placed here.", "",

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <future>
 #include <optional>
 #include <string_view>
 
+#include "actors/core/regular_file.hpp"
 #include "actors/devices/inspect.hpp"
 #include "actors/devices/redfish/curl_transport.hpp"
 
@@ -43,11 +43,11 @@ std::optional<service_url> parse_url(std::string_view text) {
   return url;
 }
 
-// Nothing when the file cannot be read. The line's end is no part of a password.
+// Nothing when it is no regular file that can be read. The line's end is no part of a password.
 std::optional<std::string> first_line_of(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  if (!in || !std::getline(in, line)) return std::nullopt;
+  const auto content = core::read_regular_file(path, core::small_file_bytes);
+  if (!content.ok() || content->empty()) return std::nullopt;
+  std::string line = content->substr(0, content->find('\n'));
   if (line.ends_with('\r')) line.pop_back();
   return line;
 }

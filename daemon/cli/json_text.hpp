@@ -25,6 +25,7 @@ struct listing {
   std::vector<std::unique_ptr<google::protobuf::Message>> items;
   std::map<std::string, v1::Position> positions;  // by instance
   std::vector<unreachable_daemon> unreachable;
+  bool more = false;  // a daemon holds more than was asked for
 };
 
 enum class text_format { json, yaml };

@@ -1,5 +1,6 @@
 #include "daemon/cli/reading.hpp"
 
+#include <absl/status/status.h>
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
@@ -17,7 +18,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 constexpr int page_size = 1000;
-constexpr int most_pages = 1000;
+constexpr int most_pages = 10'000;
+constexpr std::size_t usual_events = 50;
 
 std::unique_ptr<Message> make_message(const std::string& name) {
   const auto* type =
@@ -35,7 +37,15 @@ struct gathered {
   std::vector<std::unique_ptr<Message>> items;
   std::optional<v1::Position> position;
   call_result result;
+  bool more = false;  // the daemon has more than was taken
 };
+
+// How many are shown; nothing: all.
+std::optional<std::size_t> limit_of(const options& said, kind of) {
+  if (said.all) return std::nullopt;
+  if (!said.limit && of == kind::events) return usual_events;
+  return said.limit;
+}
 
 void take_page(Message& page, gathered& into) {
   const auto* of = page.GetReflection();
@@ -52,7 +62,7 @@ std::unique_ptr<Message> list_request(const session& with, const kind_info& of, 
     auto request = std::make_unique<v1::ListEventsRequest>();
     request->set_object(parent);
     request->set_filter(said.filter);
-    request->set_page_size(said.limit);
+    request->set_page_size(static_cast<int>(std::min<std::size_t>(limit_of(said, of.id).value_or(page_size), page_size)));
     return request;
   }
   auto request = std::make_unique<v1::ListRequest>();
@@ -82,8 +92,10 @@ gathered list_from(session& with, std::size_t endpoint, const kind_info& of, con
     std::reverse(found.items.begin() + static_cast<std::ptrdiff_t>(before),
                  found.items.end());  // it was taken from the end
     const std::string token = page->GetReflection()->GetString(*page, field_named(*page, "next_page_token"));
-    const bool enough =
-        of.id == kind::events && found.items.size() >= static_cast<std::size_t>(with.said().limit);
+    found.more = !token.empty();
+    const std::optional<std::size_t> limit = limit_of(with.said(), of.id);
+    // Only events come newest first: of other kinds all are needed to know which are shown.
+    const bool enough = of.id == kind::events && limit && found.items.size() >= *limit;
     if (token.empty() || enough) return found;
     request->GetReflection()->SetString(request.get(), field_named(*request, "page_token"), token);
   }
@@ -103,6 +115,7 @@ void add(session& with, std::size_t endpoint, gathered found, listing& all, exit
     code = worst(code, with.tell(found.result, daemon.instance));
   }
   for (auto& item : found.items) all.items.push_back(std::move(item));
+  all.more = all.more || found.more;
   if (found.position) all.positions[daemon.instance] = *found.position;
 }
 
@@ -145,7 +158,19 @@ void list_all(session& with, const kind_info& of, const std::string& parent, lis
           [&with, &of, &parent, &whom, &found, i] { found[i] = list_from(with, whom[i], of, parent); });
     }
   }
-  for (std::size_t i = 0; i < whom.size(); ++i) add(with, whom[i], std::move(found[i]), all, code);
+  const bool anyone = std::any_of(found.begin(), found.end(), [](const gathered& one) { return one.result.ok(); });
+  for (std::size_t i = 0; i < whom.size(); ++i) {
+    // "Not mine" of one daemon matters only if no other has it.
+    if (anyone && found[i].result.code == static_cast<int>(absl::StatusCode::kNotFound)) continue;
+    add(with, whom[i], std::move(found[i]), all, code);
+  }
+}
+
+// The kind that a name says itself to be.
+const kind_info* kind_of_name(const std::string& name) {
+  const std::size_t rack = name.find('/', 6);
+  if (rack == std::string::npos) return &info_of(kind::racks);
+  return kind_named(name.substr(rack + 1, name.find('/', rack + 1) - rack - 1));
 }
 
 std::int64_t time_of(const Message& item) {
@@ -156,9 +181,9 @@ std::int64_t time_of(const Message& item) {
   return google::protobuf::util::TimeUtil::TimestampToNanoseconds(operation.create_time());
 }
 
-void sort_items(kind of, int limit, listing& all) {
+void sort_items(kind of, listing& all) {
   auto& items = all.items;
-  if (of == kind::events) {  // each daemon's newest; oldest first for reading, and no more than asked for
+  if (of == kind::events) {  // each daemon's newest; oldest first for reading
     std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
       const std::int64_t left = time_of(*a);
       const std::int64_t right = time_of(*b);
@@ -167,7 +192,6 @@ void sort_items(kind of, int limit, listing& all) {
       const auto& y = dynamic_cast<const v1::Event&>(*b);
       return std::pair(x.position().revision(), x.index()) < std::pair(y.position().revision(), y.index());
     });
-    if (items.size() > static_cast<std::size_t>(limit)) items.erase(items.begin(), items.end() - limit);
   } else if (of == kind::operations) {
     std::stable_sort(items.begin(), items.end(),
                      [](const auto& a, const auto& b) { return time_of(*a) > time_of(*b); });
@@ -175,6 +199,23 @@ void sort_items(kind of, int limit, listing& all) {
     std::stable_sort(items.begin(), items.end(),
                      [](const auto& a, const auto& b) { return item_name(*a) < item_name(*b); });
   }
+}
+
+// No more than asked for: of events the newest, of other kinds the first. What is left out is said.
+void cut(session& with, const kind_info& of, listing& all) {
+  const std::optional<std::size_t> limit = limit_of(with.said(), of.id);
+  auto& items = all.items;
+  if (!all.more && (!limit || items.size() <= *limit)) return;
+  if (limit && items.size() > *limit) {
+    const auto count = static_cast<std::ptrdiff_t>(*limit);
+    if (of.id == kind::events) {
+      items.erase(items.begin(), items.end() - count);
+    } else {
+      items.erase(items.begin() + count, items.end());
+    }
+  }
+  const char* which = of.id == kind::events ? "the newest" : "the first";
+  with.say(fmt::format("only {} {} {} are shown, there are more: --limit N, or --all", which, items.size(), of.plural));
 }
 
 }  // namespace
@@ -185,13 +226,44 @@ listing gather(session& with, const kind_info& of, const std::vector<std::string
   for (const std::string& name : names) {
     if (of.id == kind::daemons) break;
     if (is_parent(of, name)) {
+      const std::size_t before = all.items.size();
       list_all(with, of, name, all, code);
+      // No event of it, or no such thing? What is gone may still have events, so only where there is none.
+      if (of.id == kind::events && all.items.size() == before && all.unreachable.empty() && code == exit_code::done)
+        code = check_names(with, of, {name});
     } else {
       get_by_name(with, of, name, all, code);
     }
   }
-  sort_items(of.id, with.said().limit, all);
+  sort_items(of.id, all);
+  cut(with, of, all);
   return all;
+}
+
+exit_code check_names(session& with, const kind_info& of, const std::vector<std::string>& names) {
+  exit_code code = exit_code::done;
+  for (const std::string& name : names) {
+    const kind_info* holds = &of;
+    if (is_parent(of, name)) holds = kind_of_name(name);
+    if (holds == nullptr || holds->get_method.empty()) continue;
+    std::optional<call_result> refused;
+    bool may_be = false;
+    for (const std::size_t endpoint : with.holders_of(name)) {
+      // A daemon's own rack may be watched before it is declared.
+      may_be = may_be || name == "racks/" + with.wire().endpoints()[endpoint].instance;
+      if (may_be) break;
+      v1::GetRequest request;
+      request.set_name(name);
+      const std::unique_ptr<Message> item = make_message(std::string(holds->message));
+      const call_result one =
+          with.wire().call(endpoint, std::string(holds->get_method), request, *item, with.call_deadline());
+      may_be = one.ok() || one.unanswered();
+      if (may_be) break;
+      refused = one;
+    }
+    if (!may_be && refused) code = worst(code, with.tell(*refused, name));
+  }
+  return code;
 }
 
 exit_code get(session& with, const kind_info& of) {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "actors/core/regular_file.hpp"
 #include "actors/manifest/names.hpp"
 #include "daemon/cli/host_list.hpp"
 #include "daemon/cli/table.hpp"
@@ -28,13 +29,39 @@ std::string rack_of(const std::string& name) {
 session::session(const options& said, context& world)
     : said_(said),
       world_(world),
-      wire_(std::make_unique<client>(endpoints_for(said, world), said.tls)),
+      wire_(make_client()),
       deadline_(std::chrono::steady_clock::now() +
                 (said.timeout.count() > 0 ? said.timeout : std::chrono::nanoseconds(longest_command))) {
-  if (nobody()) {
+  if (wire_->endpoints().empty() && cannot_ask_ == exit_code::done) {
     say(fmt::format("no daemon has a socket under {}; give --endpoint or set BUSBAR_RUN_DIR",
                     world.run_dir.string()));
+    cannot_ask_ = exit_code::unreachable;
   }
+}
+
+std::unique_ptr<client> session::make_client() {
+  std::vector<endpoint> endpoints = endpoints_for(said_, world_);
+  tls_texts texts;
+  const bool tcp = !endpoints.empty() && !endpoints.front().target.starts_with("unix:");
+  const auto read = [this](std::string_view flag, const std::string& path, std::string& text) {
+    if (path.empty()) {
+      world_.err << fmt::format("busbar: {} needs {} FILE: TCP is served with mutual TLS only\n", said_.endpoint, flag);
+      return false;
+    }
+    auto content = core::read_regular_file(path, core::small_file_bytes);
+    if (!content.ok()) {
+      world_.err << fmt::format("busbar: {}: {}\n", flag, std::string(content.status().message()));
+      return false;
+    }
+    text = *std::move(content);
+    return true;
+  };
+  if (tcp && !(read("--tls-ca", said_.tls.ca, texts.ca) & read("--tls-cert", said_.tls.cert, texts.cert) &
+               read("--tls-key", said_.tls.key, texts.key))) {
+    cannot_ask_ = exit_code::usage;
+    endpoints.clear();
+  }
+  return std::make_unique<client>(std::move(endpoints), texts);
 }
 
 std::vector<std::size_t> session::everyone() const {

@@ -30,7 +30,9 @@ class session {
   const client& wire() const { return *wire_; }
   const options& said() const { return said_; }
   context& world() { return world_; }
-  bool nobody() const { return wire_->endpoints().empty(); }
+  // Done: there is somebody to ask. Else why not, already said: usage where TLS files cannot be read, unreachable where no
+  // daemon has a socket.
+  exit_code cannot_ask() const { return cannot_ask_; }
 
   // Indices of the daemons that can hold this AIP name: the instance of the rack's name where there is one,
   // else all.
@@ -65,12 +67,14 @@ class session {
   std::chrono::steady_clock::time_point command_deadline() const { return deadline_; }
 
  private:
+  std::unique_ptr<client> make_client();
   std::vector<call_result> call_all(const std::vector<std::size_t>& whom, const std::string& method,
                                     const google::protobuf::Message& request,
                                     const std::vector<google::protobuf::Message*>& responses) const;
 
   const options& said_;
   context& world_;
+  exit_code cannot_ask_ = exit_code::done;  // before wire_, whose making sets it
   std::unique_ptr<client> wire_;
   std::mutex talk_;  // guards told_ and world_.err
   std::set<std::string> told_;

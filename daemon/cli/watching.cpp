@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "actors/manifest/names.hpp"
+#include "daemon/cli/condition.hpp"
 #include "daemon/cli/merged_watch.hpp"
 #include "daemon/cli/reading.hpp"
 
@@ -207,15 +208,6 @@ std::string default_condition(kind of) {
   return {};
 }
 
-// true, false, or undecided when the value is not known yet.
-std::optional<bool> holds(const Message& item, const std::string& condition) {
-  const std::size_t equals = condition.find('=');
-  bool found = false;
-  const std::string value = word(field_text(item, condition.substr(0, equals), found));
-  if (!found || value == "unknown") return std::nullopt;
-  return value == word(condition.substr(equals + 1));
-}
-
 class waiting {
  public:
   waiting(const std::vector<std::string>& names, std::string condition, bool by_default)
@@ -295,7 +287,7 @@ exit_code wait_until(session& with, const kind_info& of, const std::vector<std::
     if (state.any_failed()) return exit_code::no;
     if (complete >= whom.size() && !state.unseen().empty()) {
       with.say(fmt::format("no {} named {}", of.singular, fmt::join(state.unseen(), ", ")));
-      return exit_code::no;
+      return exit_code::usage;
     }
   }
   if (anyone_lost && !state.unseen().empty()) return exit_code::unreachable;
@@ -379,6 +371,8 @@ void draw_until(session& with, const std::vector<std::string>& operations, const
 exit_code watch(session& with, const kind_info& of) {
   const auto names = with.names();
   if (!names) return exit_code::usage;
+  const exit_code known = check_names(with, of, *names);
+  if (known != exit_code::done) return known;
   const output format = with.said().format;
   if (of.id == kind::racks && (format == output::table || format == output::wide))
     return watch_racks(with, *names);
@@ -416,6 +410,8 @@ exit_code wait(session& with, const kind_info& of) {
         "wait needs names, and a condition FIELD=VALUE: busbar wait nodes r01/c[01-18] --for step=VALIDATED");
     return exit_code::usage;
   }
+  const exit_code known = check_names(with, of, *names);
+  if (known != exit_code::done) return known;
   waiting state(*names, condition, said.empty());
   const exit_code code = wait_until(with, of, *names, state);
   const listing all = state.take();

@@ -18,7 +18,7 @@
 namespace busbar::rpc {
 namespace {
 
-constexpr int largest_request = 16 << 20;   // a site's files
+constexpr int largest_request = 17 << 20;   // 16 MiB of a site's files, and what is around them
 constexpr int largest_response = 64 << 20;
 constexpr int most_streams = 128;           // a connection
 constexpr int memory_quota = 256 << 20;

@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "tests/unit/cli/fake_daemon.hpp"
+#include "tests/unit/cli/one_rack.hpp"
 
 namespace busbar::cli {
 namespace {
@@ -18,8 +18,6 @@ using testing::fake_daemon;
 using testing::fault_status;
 using ::testing::HasSubstr;
 using testing::outcome;
-using testing::sample_node;
-using testing::sample_rack;
 using testing::site;
 using ::testing::SizeIs;
 
@@ -33,34 +31,12 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, content.str()) << path;
 }
 
-// r01 with three trays, one of them failed.
-void fill(fake_daemon& daemon, const std::string& rack) {
-  daemon.racks["racks/" + rack] = sample_rack(rack);
-  for (const char* slot : {"c01", "c02", "s01"}) {
-    v1::Node node = sample_node(rack, slot);
-    daemon.nodes[node.name()] = node;
-  }
-  auto& failed = *daemon.nodes["racks/" + rack + "/nodes/c02"].mutable_status();
-  failed.set_health(v1::HEALTH_UNKNOWN);
-  failed.mutable_power()->clear_observed();
-  failed.mutable_identity()->set_serial("SN-OTHER");
-  failed.mutable_failure()->set_step("IDENTIFIED");
-  failed.mutable_failure()->set_fault("IDENTITY_SERIAL_MISMATCH");
-  failed.mutable_failure()->set_message("serial differs");
-  failed.mutable_failure()->set_expected("SN1830002");
-  failed.mutable_failure()->set_seen("SN-OTHER");
-  auto& firmware = *failed.add_firmware();
-  firmware.set_component("FW_BMC_0");
-  firmware.set_wanted("25.10-3");
-}
-
-struct one_rack : public ::testing::Test {
-  site here;
-  fake_daemon r01{here.folder(), "r01"};
-  one_rack() { fill(r01, "r01"); }
-};
-
 using golden = one_rack;
+
+TEST(golden_text, help) {
+  site here;
+  expect_golden("help", here.busbar({"--help"}).out);
+}
 
 TEST_F(golden, racks_table) {
   expect_golden("racks.table", here.busbar({"get", "racks"}).out);
@@ -139,7 +115,7 @@ TEST_F(reading, of_something_unhealthy_is_still_answered) {
 
 TEST_F(reading, a_name_that_is_not_there_is_told_with_its_fault) {
   const outcome none = here.busbar({"get", "nodes", "r01/c09"});
-  EXPECT_EQ(none.code, exit_code::no);
+  EXPECT_EQ(none.code, exit_code::usage);
   EXPECT_THAT(none.err,
               AllOf(HasSubstr("r01/c09: UNKNOWN_TARGET"), HasSubstr("busbar explain UNKNOWN_TARGET")));
 }
@@ -203,6 +179,12 @@ TEST(usage, is_two_and_talks_on_stderr_only) {
                                                 {"get"},
                                                 {"get", "tables"},
                                                 {"get", "nodes", "-o", "xml"},
+                                                {"get", "nodes", "-o", ""},
+                                                {"get", "nodes", "--limit", "0"},
+                                                {"get", "nodes", "--limit", "-1"},
+                                                {"ops", "--limit", "many"},
+                                                {"events", "--limit", "99999999999999999999"},
+                                                {"events", "--limit", "5", "--all"},
                                                 {"get", "nodes", "c["},
                                                 {"get", "nodes", "r01/x/y/z"},
                                                 {"wait", "racks"},
@@ -216,6 +198,26 @@ TEST(usage, is_two_and_talks_on_stderr_only) {
     EXPECT_EQ(result.out, "");
     EXPECT_NE(result.err, "");
   }
+}
+
+TEST(usage, an_unknown_format_is_told_with_those_there_are) {
+  site here;
+  for (const char* verb : {"get", "describe", "watch", "wait", "diff"}) {
+    const outcome wrong = here.busbar({verb, "nodes", "-o", "wat"});
+    EXPECT_EQ(wrong.err, std::string("busbar: --output: 'wat' is no format: table, wide, json, yaml or name\n") +
+                             "  help      busbar " + verb + " --help\n");
+  }
+}
+
+TEST(usage, tls_files_that_cannot_be_read_are_named) {
+  site here;
+  const outcome none = here.busbar({"get", "racks", "--endpoint", "127.0.0.1:1"});
+  EXPECT_EQ(none.code, exit_code::usage);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("--tls-ca"), HasSubstr("--tls-cert"), HasSubstr("--tls-key")));
+  const outcome folder = here.busbar({"get", "racks", "--endpoint", "127.0.0.1:1", "--tls-ca", here.folder().string(),
+                                      "--tls-cert", "/nowhere", "--tls-key", "/nowhere"});
+  EXPECT_EQ(folder.code, exit_code::usage);
+  EXPECT_THAT(folder.err, AllOf(HasSubstr("no regular file"), HasSubstr("/nowhere")));
 }
 
 // A person types what a fault tells him to; it must at least be a command.
@@ -406,59 +408,8 @@ TEST_F(acting, a_rack_that_no_daemon_takes_is_no_success) {
   std::ofstream(here.folder() / "x.yaml") << "a";
   r01.takes_rack = false;
   const outcome nobody = here.busbar({"manifest", "apply", (here.folder() / "x.yaml").string()});
-  EXPECT_EQ(nobody.code, exit_code::conflict);
+  EXPECT_EQ(nobody.code, exit_code::usage);
   EXPECT_THAT(nobody.err, HasSubstr("r09: no daemon that was asked holds this rack"));
-}
-
-using waiting = one_rack;
-
-TEST_F(waiting, ends_when_all_are_as_asked) {
-  v1::WatchResponse& change = r01.changes.emplace_back();
-  *change.mutable_rack() = sample_rack("r01");
-  change.mutable_rack()->mutable_status()->set_state("production");
-  const outcome done = here.busbar({"wait", "racks", "r01", "--timeout", "30s", "-o", "name"});
-  EXPECT_EQ(done.code, exit_code::done);
-  EXPECT_EQ(done.out, "r01\n");
-}
-
-TEST_F(waiting, is_one_when_it_ends_otherwise) {
-  EXPECT_EQ(here.busbar({"wait", "nodes", "r01/c02", "--timeout", "30s"}).code, exit_code::no);
-}
-
-TEST_F(waiting, takes_any_field) {
-  EXPECT_EQ(here.busbar({"wait", "nodes", "r01/c01", "--for", "step=credentialed", "--timeout", "30s"}).code,
-            exit_code::done);
-  EXPECT_EQ(
-      here.busbar({"wait", "nodes", "r01/c01", "--for", "status.power.observed=OFF", "--timeout", "30s"})
-          .code,
-      exit_code::done);
-}
-
-TEST_F(waiting, is_six_at_the_time_limit) {
-  EXPECT_EQ(here.busbar({"wait", "racks", "r01", "--timeout", "50ms"}).code, exit_code::timeout);
-}
-
-TEST_F(waiting, for_what_is_not_there_is_one) {
-  const outcome none = here.busbar({"wait", "nodes", "r01/c17", "--timeout", "30s"});
-  EXPECT_EQ(none.code, exit_code::no);
-  EXPECT_THAT(none.err, HasSubstr("r01/c17"));
-}
-
-TEST_F(waiting, watch_prints_a_line_a_change) {
-  v1::WatchResponse& change = r01.changes.emplace_back();
-  *change.mutable_node() = sample_node("r01", "c01");
-  change.mutable_node()->mutable_status()->set_step(v1::NodeStep::STAGED);
-  r01.watch_end = {grpc::StatusCode::PERMISSION_DENIED, "enough"};
-  const outcome seen = here.busbar({"watch", "nodes", "r01/c01", "-o", "json", "--timeout", "30s"});
-  EXPECT_EQ(seen.code, exit_code::not_permitted);
-  EXPECT_EQ(std::count(seen.out.begin(), seen.out.end(), '\n'), 2);
-  EXPECT_THAT(seen.out, AllOf(HasSubstr("\"initial\":true"), HasSubstr("\"step\":\"STAGED\"")));
-  const outcome live = here.busbar({"watch", "rack", "r01", "--timeout", "30s"});
-  EXPECT_THAT(
-      live.out,
-      AllOf(
-          HasSubstr("r01 cooled"),
-          HasSubstr("r01/c02 credentialed FAILED (IDENTITY_SERIAL_MISMATCH at identified: serial differs)")));
 }
 
 }  // namespace

@@ -74,6 +74,10 @@ v1::Position fake_daemon::position() const {
   return here;
 }
 
+bool fake_daemon::holds_parent(const std::string& parent) const {
+  return parent.empty() || parent == "racks/" + instance_ || racks.contains(parent);
+}
+
 grpc::Status fake_daemon::GetStatus(context*, const v1::GetStatusRequest*, v1::DaemonStatus* out) {
   out->set_instance(instance_);
   out->set_role("rack");
@@ -93,24 +97,28 @@ grpc::Status fake_daemon::GetOperation(context*, const v1::GetRequest* in, v1::O
 }
 
 grpc::Status fake_daemon::ListRacks(context*, const v1::ListRequest* in, v1::ListRacksResponse* out) {
+  if (!holds_parent(in->parent())) return not_here(in->parent());
   list(racks, *in, page, *out->mutable_racks(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
 }
 
 grpc::Status fake_daemon::ListNodes(context*, const v1::ListRequest* in, v1::ListNodesResponse* out) {
+  if (!holds_parent(in->parent())) return not_here(in->parent());
   list(nodes, *in, page, *out->mutable_nodes(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
 }
 
 grpc::Status fake_daemon::ListShelves(context*, const v1::ListRequest* in, v1::ListShelvesResponse* out) {
+  if (!holds_parent(in->parent())) return not_here(in->parent());
   list(shelves, *in, page, *out->mutable_shelves(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
 }
 
 grpc::Status fake_daemon::ListEndpoints(context*, const v1::ListRequest* in, v1::ListEndpointsResponse* out) {
+  if (!holds_parent(in->parent())) return not_here(in->parent());
   list(endpoints, *in, page, *out->mutable_endpoints(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
@@ -118,18 +126,24 @@ grpc::Status fake_daemon::ListEndpoints(context*, const v1::ListRequest* in, v1:
 
 grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in,
                                          v1::ListOperationsResponse* out) {
+  if (!holds_parent(in->parent())) return not_here(in->parent());
   list(operations, *in, page, *out->mutable_operations(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
   return grpc::Status::OK;
 }
 
 grpc::Status fake_daemon::ListEvents(context*, const v1::ListEventsRequest* in, v1::ListEventsResponse* out) {
+  int place = 0;
+  const int start = in->page_token().empty() ? 0 : std::stoi(in->page_token());
+  const int size = std::min(page, in->page_size());
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     if (in->object().empty() || event->object() == in->object() ||
         event->object().starts_with(in->object() + "/")) {
-      *out->add_events() = *event;
+      if (place >= start && place < start + size) *out->add_events() = *event;
+      ++place;
     }
   }
+  if (place > start + size) out->set_next_page_token(std::to_string(start + size));
   *out->mutable_position() = position();
   return grpc::Status::OK;
 }

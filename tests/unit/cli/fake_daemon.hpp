@@ -68,6 +68,7 @@ class fake_daemon final : public v1::Busbar::Service {
 
   grpc::Status act(const std::string& verb, const v1::ActRequest& request, v1::Operation& operation);
   v1::Position position() const;
+  bool holds_parent(const std::string& parent) const;
 
   std::string instance_;
   std::mutex mutex_;

@@ -1,0 +1,91 @@
+#include "daemon/cli/word_table.hpp"
+
+#include <array>
+
+namespace busbar::cli {
+namespace {
+
+constexpr std::string_view see_rack = "busbar describe racks RACK; busbar events RACK";
+constexpr std::string_view see_operation = "busbar describe ops OPERATION";
+constexpr std::string_view see_endpoints = "busbar get endpoints -o wide";
+constexpr std::string_view see_node = "busbar describe nodes NODE";
+
+constexpr auto table = std::to_array<word_text>({
+    {"FLOW_PROVEN", "condition of a rack",
+     "Good: coolant flow and pressure have been in the manifest's band without a break. Bad: they are not, or nothing fresh "
+     "is known of them; no host is powered on.",
+     "Check CDU, valves and loop; see the readings: busbar describe racks RACK"},
+    {"RACK_DETECTORS_DRY", "condition of a rack",
+     "Good: the rack's own leak detectors (rope, pan) are read dry. Bad: one is wet or unknown, which counts as wet for power.",
+     see_rack},
+    {"INTERLOCK_ARMED", "condition of a rack",
+     "Good: busbar-interlock is alive and armed for the rack. Bad: it is not, or holds a latch; no host is powered on.",
+     "Look at the log of busbar-interlock. A latched leak, once dry: busbar-interlock reset NAME --instance RACK --reason TEXT"},
+    {"INTERLOCK_RECORD_CURRENT", "condition of a rack",
+     "Good: the interlock holds the arming record it had. Bad: it holds an older one or none, so its state folder was put back; "
+     "no host is powered on until the rack has armed it anew.",
+     "It mends itself within a minute; else look at the log and the disk of busbar-interlock"},
+
+    {"PENDING", "state of an operation, a member of one, a gate or a firmware component", "Not begun yet.", see_operation},
+    {"RUNNING", "state of an operation or a suite", "Going on; it can be cancelled: busbar ops cancel OPERATION.",
+     "busbar watch rack RACK"},
+    {"SUCCEEDED", "state of an operation or a member of one", "Ended, and read back to be as asked.", ""},
+    {"FAILED", "state of an operation, a member of one, a gate or a firmware component",
+     "Ended otherwise: the fault and the message say why.", see_operation},
+    {"CANCELLED", "state of an operation or a member of one",
+     "Ended by a person or by a safety action; what had begun was brought to a safe place.", see_operation},
+    {"UNKNOWN", "anything",
+     "Not known: never read, too old, or not understood. Never taken for healthy, dry, zero or passed.", see_node},
+    {"GOOD", "health, or quality of a reading", "Read and in order.", ""},
+    {"BAD", "health, or quality of a reading",
+     "Health: read, and not in order. Quality: the source gave something that is no value.", see_node},
+    {"STALE", "quality of a reading", "Older than its source promises: it says nothing about now.", see_rack},
+
+    {"COMPUTE_TRAY", "kind of a member", "A tray with CPUs and GPUs: c01 to c18.", "busbar get nodes"},
+    {"SWITCH_TRAY", "kind of a member", "A tray with NVLink switches: s01 to s09.", "busbar get nodes"},
+    {"POWER_SHELF", "kind of a member", "A shelf with supplies: p01 to p08.", "busbar get shelves"},
+    {"ON", "power of a host", "Read back on.", ""},
+    {"OFF", "power of a host", "Read back off.", ""},
+    {"POWERING_ON", "power of a host", "The BMC says that it is going on.", see_node},
+    {"POWERING_OFF", "power of a host", "The BMC says that it is going off.", see_node},
+    {"DRY", "verdict of a leak detector", "Read dry by every trustworthy source of it.", ""},
+    {"LEAK", "verdict of a leak detector", "A source says leak. Power is cut by busbar-interlock and latched.",
+     "Mend the leak; once dry a person of busbar-safety resets the latch: busbar-interlock reset NAME --instance RACK "
+     "--reason TEXT; then: busbar node retry NAME"},
+
+    {"CURRENT", "state of a firmware component", "Reads back at the version the baseline wants.", ""},
+    {"PUSHING", "state of a firmware component", "The image is on its way to the BMC.", "busbar diff nodes NODE"},
+    {"PUSHED", "state of a firmware component", "The BMC has the image; it is not active yet.", "busbar diff nodes NODE"},
+    {"ACTIVATING", "state of a firmware component", "What the baseline names (BMC reset, host restart) is going on.",
+     "busbar diff nodes NODE"},
+    {"NOT_REQUIRED", "a gate, a suite or a firmware component", "The manifest or the baseline asks for none.", ""},
+
+    {"NOT_RUN", "verdict of a suite", "Never run since the last power-on: not a pass.", see_node},
+    {"PASS", "verdict of a suite", "Every declared member gave every metric, inside its limits.", ""},
+    {"FAIL", "verdict of a suite", "A metric is outside its limit.", see_node},
+    {"INCOMPLETE", "verdict of a suite", "A declared member or metric gave no result: not a pass.", see_node},
+    {"PASSED", "state of a gate", "Passed by all members that it asks.", ""},
+
+    {"MATCHED", "state of an endpoint", "It belongs to exactly one row of the manifest.", ""},
+    {"UNMATCHED", "state of an endpoint", "No row of the manifest names its MAC or address; nothing logs in.",
+     "Correct the manifest, then: busbar manifest apply DIR"},
+    {"WRONG_RACK", "state of an endpoint", "Another rack's manifest names its MAC.", see_endpoints},
+    {"DUPLICATE", "state of an endpoint", "The same BMC answers at two addresses.", see_endpoints},
+    {"OWNED_ELSEWHERE", "state of an endpoint", "Another Busbar has an account on it.", see_endpoints},
+    {"UNREACHABLE", "an endpoint or a daemon",
+     "It does not answer: nothing is known of what it holds, and nothing of that is shown as good.",
+     "An endpoint: power, cable, lease of the BMC. A daemon: systemctl status busbard@INSTANCE"},
+
+    {"SHUTTING_DOWN", "state of a rack", "A shutdown is going on: compute trays, switch trays, then shelves.",
+     "busbar watch rack RACK"},
+    {"TROUBLESHOOTING", "state of a rack", "A step could not be reached; the failure says why. Nothing is placed here.",
+     see_rack},
+});
+
+}  // namespace
+
+std::span<const word_text> word_texts() {
+  return table;
+}
+
+}  // namespace busbar::cli
