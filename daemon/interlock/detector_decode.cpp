@@ -15,13 +15,6 @@ std::optional<json_document> parse(std::string_view body) {
   return document;
 }
 
-// A path that may stand in a request line as it is.
-bool is_plain_path(std::string_view text) {
-  if (text.empty() || text.front() != '/' || text.size() > 512 || text.substr(0, 2) == "//") return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](char each) { return each > ' ' && each < '\x7f' && each != '\\'; });
-}
-
 std::optional<std::string> link_of(json_view object) {
   auto uri = object.link();
   if (!uri.has_value() || !is_plain_path(*uri)) return std::nullopt;
@@ -41,6 +34,12 @@ reading unknown(std::string detail) {
 }
 
 }  // namespace
+
+bool is_plain_path(std::string_view text) {
+  if (text.empty() || text.front() != '/' || text.size() > 512 || text.substr(0, 2) == "//") return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char each) { return each > ' ' && each < '\x7f' && each != '\\'; });
+}
 
 std::optional<std::string> link_at(std::string_view body, const std::vector<std::string>& keys) {
   const auto document = parse(body);
@@ -63,10 +62,11 @@ std::optional<std::vector<std::string>> member_links(std::string_view body) {
   return links;
 }
 
-reading decode_detector(std::string_view body, std::string_view expected_id, raw_leak raw) {
+reading decode_detector(std::string_view body, std::string_view expected_id, raw_leak raw,
+                        std::string_view quirks) {
   const auto document = parse(body);
   if (!document.has_value()) return unknown("the body is no JSON object");
-  const devices::detector_facts facts = devices::redfish::judge_detector(document->root(), raw);
+  const devices::detector_facts facts = devices::redfish::judge_detector(document->root(), raw, quirks);
   if (facts.name != expected_id) return unknown("the body is of '" + shown(facts.name) + "'");
   // Spelled out, so that a verdict added to the journal's enum later is unknown here until somebody decides.
   if (facts.verdict == journal::Detector::DRY)

@@ -1,5 +1,6 @@
-// The interlock's own connections: one a device, pinned, one request in flight each, all on one curl multi
-// handle and the caller's thread. A slow device delays nobody else. Bounded: 256 KiB a body, 64 devices.
+// The interlock's own connections. Each device has three lanes, one request in flight on each, all on the
+// caller's thread: polls, commands with their read-backs, and the event stream where one is offered. A slow
+// device delays nobody else, and a poll delays no command. Bounded: 256 KiB a body, 64 devices.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/interlock/curl_lane.hpp"
 #include "daemon/interlock/device_walk.hpp"
 #include "daemon/interlock/interlock_logic.hpp"
 
@@ -37,6 +39,13 @@ class device_io {
   const std::map<std::string, std::string>& sessions() const { return sessions_; }
   bool sessions_changed();
 
+  // Queued, and on a kept connection on the wire with the next push(). A device that is not known well enough
+  // yet gets it as soon as it is; one command of a key waits at most once.
+  void run(const command& what);
+  void run(const read_back& what);
+  void run(const read_detectors& what);
+  void push();
+
   // Starts what is due and takes what has arrived; never blocks.
   void turn();
   // Sleeps until a connection, one of `extra` (its revents becomes non-zero) or the time limit is due, or the
@@ -45,17 +54,25 @@ class device_io {
 
  private:
   class connection;
-  struct multi;
 
   void start_due(std::int64_t now_ms);
+  void start_jobs(connection& of, std::int64_t now_ms);
+  void start_stream(connection& of, std::int64_t now_ms);
   void finished(connection& of, int curl_code, std::int64_t now_ms);
+  void job_finished(connection& of, int curl_code);
+  void stream_heard(connection& of, std::string_view bytes);
+  void stream_lost(connection& of, std::int64_t now_ms);
+  void poll_at_once(connection& of);
   void lose(connection& of, const std::string& why);
   void after_answer(connection& of, device_walk::news news, std::int64_t now_ms);
+  void after_poll(connection& of, std::int64_t now_ms);
 
   clock_ms clock_;
   sink emit_;
   std::function<std::int64_t(const std::string&)> interval_;
-  std::unique_ptr<multi> multi_;
+  lane_pool polls_;
+  lane_pool commands_;
+  lane_pool streams_;
   std::map<std::string, std::unique_ptr<connection>> connections_;
   std::map<std::string, std::string> sessions_;
   bool sessions_changed_ = false;

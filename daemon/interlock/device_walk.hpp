@@ -1,14 +1,17 @@
 // The conversation with one device, without I/O: which request comes next, and what an answer means. One
-// request at a time and one session; reads only, besides its own session. There is no request here that
-// changes a device's power.
+// session; a search once, then one poll after another. What changes a device is one request only, that of
+// trip_request(): ForceOff of a tray or a shelf, Closed of a valve.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/interlock/detector_decode.hpp"
+#include "daemon/interlock/device_bodies.hpp"
 
 namespace busbar::interlock {
 
@@ -44,72 +47,127 @@ class device_walk {
   news on(const http_response& response);
   // The transport failed: an open poll is given up and begins anew, the session is kept.
   void on_transport_failure();
+  // Another lane was told that the session has ended.
+  void drop_session() { lose_session(); }
 
   bool logged_in() const { return !token_.empty(); }
   const std::string& session_uri() const { return session_uri_; }
   const std::map<std::string, reading>& readings() const { return readings_; }
   const std::string& trouble() const { return trouble_; }
 
+  // Of the last poll. A tray's power is no part of a poll.
+  power_seen power() const { return power_; }
+  const std::map<std::string, std::optional<double>>& valve_positions() const { return positions_; }
+  const std::optional<coolant_read>& coolant() const { return coolant_; }
+
+  // The command of a trip; nothing while the device is not known well enough, or does not offer it.
+  std::optional<http_request> trip_request(const std::string& valve) const;
+  // Reads back what trip_request() changes.
+  std::optional<http_request> read_back_request(const std::string& valve) const;
+  std::optional<http_request> warm_request() const;    // keeps a lane's connection open
+  std::optional<http_request> stream_request() const;  // of the event stream, where one is offered
+  // What of a trip the device was found not to offer; empty before the search and when nothing is missing.
+  const std::string& cannot() const { return cannot_; }
+
  private:
-  enum class stage {
-    root,
-    login,
-    drop_stale,
+  // What an address is looked at for. A search is a list of visits; each answer may put further ones in
+  // front.
+  enum class place {
     chassis_list,
     chassis,
     subsystem,
     detection,
     detector_list,
     sensor_list,
-    poll
+    system_list,
+    system,
+    action_info,
+    connector_list,
+    connector,
+    thermal,
+    unit_list,
+    unit,
+    reservoir_list,
+    event_service
   };
+  struct visit {
+    place what{};
+    std::string uri;
+  };
+  enum class stage { root, login, drop_stale, search, poll };
 
   // A detector found. Its analog value is read at every fourth poll, and at once when the detector does not
   // say OK; between, the last value counts (a detector that says OK while its own value is wet is found
   // within four polls).
   struct found_detector {
     std::string uri;
+    std::string list_uri;
     std::string raw_uri;
     raw_leak raw = raw_leak::not_offered;
     std::string body;  // of this poll, until the analog value is there
   };
+  struct found_valve {
+    std::string uri;
+    std::string target;
+  };
+  enum class reading_of { group, detector, raw, power, valve, connector, reservoir };
+  struct step_of_poll {
+    reading_of what{};
+    std::string name;  // of a detector or valve; of a group: its list
+  };
 
   news after_root(const http_response& response);
   news after_login(const http_response& response);
-  news after_chassis_list(const http_response& response);
-  news after_search_step(const http_response& response);
-  news after_reading(const http_response& response);
-  news next_chassis();
+  news after_visit(const http_response& response);
+  void look_at(const visit& at, const std::string& body);
+  void look_at_chassis(const visit& at, const std::string& body);
+  void look_at_connector(const visit& at, const std::string& body);
+  void go_on(place what, const std::optional<std::string>& uri);
+  void go_on_all(place what, const std::string& body);
+  void start_search();
+  news end_search();
   news fail(std::string why);
   news lose_session();
-  void match_detectors(const std::string& body);
+  void match_detectors(const visit& at, const std::string& body);
   void match_sensors(const std::string& body);
-  void judge(const std::string& name, found_detector& detector);
-  bool all_found() const;
+  void take_reset(const std::string& uri, const std::string& body, const char* action);
+  std::string what_is_missing() const;
   void start_poll();
+  void plan_detectors();
+  news after_reading(const http_response& response);
+  void take_group(const std::string& list, const std::string& body);
+  void take_detector(const std::string& name, found_detector& detector, const std::string& body);
+  void take_raw(const std::string& name, found_detector& detector, const http_response& response);
+  void take_other(const step_of_poll& done, const http_response& response);
+  void judge(const std::string& name, found_detector& detector);
   void finish_poll();
-
-  struct step_of_poll {
-    std::string name;
-    bool raw = false;
-  };
+  bool all_found() const;
+  bool is_tray_walk() const { return is_tray(device_); }
 
   ArmedDevice device_;
   stage stage_ = stage::root;
-  std::string sessions_uri_;
-  std::string chassis_uri_;
+  service_root root_;
   std::string session_uri_;
   std::string stale_session_;
   std::string token_;
-  std::string at_;           // URI of the search step under way
-  std::string sensors_uri_;  // of the chassis under search
-  std::deque<std::string> chassis_left_;
+  std::deque<visit> visits_;
   std::map<std::string, found_detector> found_;  // by short name
-  std::deque<step_of_poll> plan_;                // what is left of this poll
+  std::map<std::string, found_valve> valves_;    // by name
+  reset_place reset_;
+  bool reset_taken_ = false;   // by the search under way
+  std::string connector_uri_;  // of a CDU
+  std::string reservoir_uri_;
+  std::string stream_uri_;
+  bool expands_ = false;           // a collection gives its members' bodies in one answer
+  std::deque<step_of_poll> plan_;  // what is left of this poll
   std::uint64_t polls_ = 0;
   std::uint64_t polls_since_search_ = 0;
   bool search_again_ = false;
   std::map<std::string, reading> readings_;
+  power_seen power_ = power_seen::unknown;
+  std::map<std::string, std::optional<double>> positions_;
+  std::optional<coolant_read> coolant_;
+  std::string cannot_;
   std::string trouble_;
 };
 

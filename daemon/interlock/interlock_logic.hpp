@@ -1,9 +1,6 @@
-// What the interlock decides: which devices are armed, when a leak latches, when the gate on host power is
-// open, which record it takes. step() is pure: no I/O, no clock. Times are milliseconds of one monotonic
-// clock.
-//
-// This version is a gate only. A leak that is seen latches and closes the gate; there is no effect that
-// commands a device, so nothing here can be mistaken for a trip.
+// What the interlock decides: which devices are armed, when the gate on host power is open, which record it
+// takes, which latch a person may reset. What leaks and what is done about it is trip_logic's. step() is
+// pure: no I/O, no clock. Times are milliseconds of one monotonic clock.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,6 +16,7 @@
 
 #include "busbar/interlock/interlock.pb.h"
 #include "daemon/interlock/record_rules.hpp"
+#include "daemon/interlock/trip_logic.hpp"
 
 namespace busbar::interlock {
 
@@ -27,17 +25,14 @@ using verdict = DetectorReading::Verdict;
 inline constexpr std::int64_t blind_window_max_ms = 10 * 60 * 1000;
 inline constexpr std::size_t blind_devices_max = 6;  // of one rack at once
 
-struct reading {
-  verdict seen = DetectorReading::UNKNOWN;
-  std::string detail;
-};
-
 struct device_state {
   ArmedDevice spec;
   bool online = false;                        // pinned connection and a session of the trip account
   std::string trouble = "not connected yet";  // why the last attempt or poll failed; empty after a whole poll
   std::map<std::string, reading> readings;    // of the last poll that answered
   std::optional<std::int64_t> read_at_ms;     // end of that poll
+  std::optional<std::int64_t> dry_since_ms;   // every needed detector dry in each poll since
+  std::string cannot;  // what of a trip the device does not offer; empty: nothing is missing
   std::array<std::int64_t, 9> poll_times_ms{};  // of the last polls, for the median
   std::size_t polls = 0;
   std::int64_t blind_since_ms = 0;
@@ -52,8 +47,10 @@ struct state {
   bool record_unreadable =
       false;  // one lies on disk that could not be opened: busbard's word alone replaces it not
   std::map<std::string, device_state> devices;
-  std::map<std::string, Latch> latches;  // open ones by device: one leak, one latch
-  std::uint64_t last_latch_number = 0;
+  std::map<std::string, Latch> latches;      // open ones by device: one leak, one latch
+  std::uint64_t last_latch_number = 0;       // of LEAK_SEEN and RESET: what busbard imports
+  trips trip;                                // its last_number counts the lines of every kind
+  std::map<std::uint64_t, Latch> unwritten;  // lines that are not on disk yet: tried again with the next poll
   std::string latch_file_trouble;  // not empty: what was latched before is not known, all gates stay closed
   std::map<std::uint64_t, std::pair<std::uint64_t, std::string>>
       resets;  // being written: number -> request, device
@@ -65,6 +62,7 @@ struct loaded {  // at the start: what the disk held
   std::string record_trouble;  // not empty: a record lies there but cannot be trusted
   std::vector<Latch> latches;  // all that could be read, in order of number
   std::string latch_file_trouble;
+  std::int64_t wall_ns = 0;
 };
 struct record_offered {
   std::uint64_t request = 0;
@@ -93,6 +91,30 @@ struct poll_failed {
   std::string device;
   std::string why;
 };
+struct device_cannot {  // found out at the device: an action that a trip needs is not offered
+  std::string device;
+  std::string what;  // empty: all is offered
+};
+struct coolant_seen {
+  std::string device;
+  coolant_read values;
+};
+struct trip_requested {
+  std::uint64_t request = 0;
+  std::string scope;
+  std::string reason;
+  std::string principal;
+  bool operator_socket = false;
+};
+struct bypass_asked {
+  std::uint64_t request = 0;
+  std::string device;
+  std::string detector;
+  std::string reason;
+  std::string principal;
+  std::int64_t length_s = 0;  // 0 ends it
+  std::int64_t wall_ns = 0;
+};
 struct blind_asked {
   std::uint64_t request = 0;
   std::string device;
@@ -111,7 +133,8 @@ struct latch_written {
 };
 
 using event = std::variant<loaded, record_offered, record_stored, device_online, device_lost, detectors_read,
-                           poll_failed, blind_asked, reset_asked, latch_written>;
+                           poll_failed, device_cannot, coolant_seen, power_read, valve_read, command_ended,
+                           trip_requested, bypass_asked, blind_asked, reset_asked, latch_written, tick>;
 
 // Effects, run in order. Disk writes are synchronous; their results come back as events before the next event
 // is fed.
@@ -120,9 +143,10 @@ struct store_record {
   ArmingRecord record;
 };
 struct follow_devices {};  // connections shall equal the record's devices
-struct write_latch {
+struct write_latch {       // wall time 0: the runner stamps it
   Latch latch;
-};  // wall time 0: the runner stamps it
+  bool sync = true;  // false: lost with the host, not with the process; read back after a restart
+};
 struct answer {
   std::uint64_t request = 0;
   absl::Status status;
@@ -134,9 +158,13 @@ struct say {
   std::string text;
 };
 
-using effect = std::variant<store_record, follow_devices, write_latch, answer, publish, say>;
+using effect = std::variant<store_record, follow_devices, command, read_back, read_detectors, keep_evidence,
+                            write_latch, answer, publish, say>;
 
 [[nodiscard]] std::vector<effect> step(state& now_state, const event& what, std::int64_t now_ms);
+
+// When step() wants a tick; nothing: not before something else happens.
+std::optional<std::int64_t> next_due_ms(const state& of);
 
 // max(poll_min, poll_service_times x the median of the last poll times).
 std::int64_t poll_interval_ms(const state& of, const device_state& device);

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <set>
 
 #include "daemon/interlock/sealed_file.hpp"
 
@@ -89,6 +88,9 @@ std::string encode_latch(const Latch& line) {
   put_text(body, line.detector(), detector_size);
   put_text(body, line.principal(), principal_size);
   put_text(body, line.detail(), detail_size);
+  put_number(body, line.trip(), 8);
+  put_number(body, static_cast<std::uint64_t>(line.cause()), 4);
+  put_number(body, static_cast<std::uint64_t>(line.until_wall_ns()), 8);
   body.resize(latch_record_size - mark.size() - 4, '\0');
   std::string record(mark);
   put_number(record, crc32(body), 4);
@@ -106,7 +108,7 @@ absl::StatusOr<std::optional<Latch>> decode_latch(std::string_view record) {
   Latch line;
   line.set_number(fields.number(8));
   const auto kind = static_cast<int>(fields.number(4));
-  if (line.number() == 0 || (kind != Latch::LEAK_SEEN && kind != Latch::RESET))
+  if (line.number() == 0 || kind == Latch::KIND_UNSPECIFIED || !Latch::Kind_IsValid(kind))
     return absl::DataLossError("record of unknown kind");
   line.set_kind(static_cast<Latch::Kind>(kind));
   line.set_wall_time_ns(static_cast<std::int64_t>(fields.number(8)));
@@ -114,6 +116,11 @@ absl::StatusOr<std::optional<Latch>> decode_latch(std::string_view record) {
   line.set_detector(fields.text(detector_size));
   line.set_principal(fields.text(principal_size));
   line.set_detail(fields.text(detail_size));
+  line.set_trip(fields.number(8));
+  const auto cause = static_cast<int>(fields.number(4));
+  if (!Cause_IsValid(cause)) return absl::DataLossError("record of unknown cause");
+  line.set_cause(static_cast<Cause>(cause));
+  line.set_until_wall_ns(static_cast<std::int64_t>(fields.number(8)));
   line.set_durable(true);
   return line;
 }
@@ -135,7 +142,9 @@ absl::Status latch_file::open(const std::string& path) {
   }
   fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd_ < 0) return failed("cannot open", path);
-  return read_all();
+  if (absl::Status status = read_all(); !status.ok()) return status;
+  // Room is made now, not in the middle of a trip.
+  return damage_.empty() && next_ > latch_records_max / 4 * 3 ? compact() : absl::OkStatus();
 }
 
 absl::Status latch_file::read_all() {
@@ -161,17 +170,17 @@ absl::Status latch_file::read_all() {
   return absl::OkStatus();
 }
 
-absl::Status latch_file::write_at(std::size_t index, const Latch& line) const {
+absl::Status latch_file::write_at(std::size_t index, const Latch& line, bool sync) const {
   if (fd_ < 0) return absl::UnavailableError("the latch file is not open");
   const std::string record = encode_latch(line);
   const ssize_t written =
       ::pwrite(fd_, record.data(), record.size(), static_cast<off_t>(index * latch_record_size));
   if (written != static_cast<ssize_t>(record.size())) return failed("cannot write", path_);
-  if (::fdatasync(fd_) != 0) return failed("cannot sync", path_);
+  if (sync && ::fdatasync(fd_) != 0) return failed("cannot sync", path_);
   return absl::OkStatus();
 }
 
-absl::Status latch_file::append(const Latch& line) {
+absl::Status latch_file::append(const Latch& line, bool sync) {
   const bool acknowledges = line.kind() == Latch::RESET && line.device() == "*";
   if (next_ >= latch_records_max) {
     // Damaged records are dropped only by the person who acknowledges them.
@@ -179,24 +188,33 @@ absl::Status latch_file::append(const Latch& line) {
       return absl::DataLossError("the latch file is full and damaged: " + damage_);
     if (absl::Status status = compact(); !status.ok()) return status;
   }
-  if (absl::Status status = write_at(next_, line); !status.ok()) return status;
+  if (absl::Status status = write_at(next_, line, sync); !status.ok()) return status;
   ++next_;
   lines_.push_back(line);
   if (acknowledges) damage_.clear();
   return absl::OkStatus();
 }
 
+// Which lines a restart needs: the latest, what is latched, trips that nobody has reset, bypasses that run.
+bool latch_file::is_needed(std::size_t index) const {
+  const Latch& line = lines_[index];
+  if (lines_.size() - index <= kept_lines) return true;
+  const auto undone = [&line](const Latch& later) {
+    if (line.kind() == Latch::BYPASS)
+      return later.kind() == Latch::BYPASS_ENDED && later.device() == line.device() &&
+             later.detector() == line.detector();
+    return later.kind() == Latch::RESET && later.device() == line.device();
+  };
+  if (line.kind() == Latch::RESET || line.kind() == Latch::STEP_DONE || line.kind() == Latch::BYPASS_ENDED)
+    return false;
+  return std::none_of(lines_.begin() + static_cast<std::ptrdiff_t>(index) + 1, lines_.end(), undone);
+}
+
 absl::Status latch_file::compact() {
-  std::set<std::uint64_t> kept;
-  std::set<std::string> closed;
-  for (auto line = lines_.rbegin(); line != lines_.rend(); ++line) {
-    if (kept.size() < kept_lines) kept.insert(line->number());
-    if (line->kind() == Latch::RESET) closed.insert(line->device());
-    if (line->kind() == Latch::LEAK_SEEN && closed.count(line->device()) == 0) kept.insert(line->number());
-  }
   std::vector<Latch> lines;
-  std::copy_if(lines_.begin(), lines_.end(), std::back_inserter(lines),
-               [&kept](const Latch& line) { return kept.count(line.number()) != 0; });
+  for (std::size_t index = 0; index < lines_.size(); ++index) {
+    if (is_needed(index)) lines.push_back(lines_[index]);
+  }
   std::string content;
   for (const Latch& line : lines) content += encode_latch(line);
   content.resize(latch_record_size * latch_records_max, '\0');

@@ -3,8 +3,9 @@
 // records by number.
 //
 // Record: "BBLT" | crc32 of all after it | number u64 | kind u32 | wall ns i64 | device 32 | detector 64 |
-// principal 64 | detail 128, texts zero-terminated, integers little-endian, the rest zero. An unused record
-// is all zero.
+// principal 64 | detail 128 | trip u64 | cause u32 | until wall ns i64, texts zero-terminated, integers
+// little-endian, the rest zero (so are the last three in records of before there were trips). An unused
+// record is all zero.
 #pragma once
 
 #include <absl/status/status.h>
@@ -45,13 +46,16 @@ class latch_file {
 
   // Durable when it returns OK. Writing a number a second time (an earlier try failed) uses the same place.
   // When the file is full it is first replaced by one that holds only the open latches and the last 64 lines.
-  absl::Status append(const Latch& line);
+  // sync false: kept by the kernel, so that it outlives this process but not the host; the next synced line
+  // takes it along.
+  absl::Status append(const Latch& line, bool sync = true);
 
  private:
   absl::Status create(const std::string& path) const;
   absl::Status read_all();
   absl::Status compact();
-  absl::Status write_at(std::size_t index, const Latch& line) const;
+  bool is_needed(std::size_t index) const;
+  absl::Status write_at(std::size_t index, const Latch& line, bool sync) const;
 
   std::string path_;
   int fd_ = -1;

@@ -1,8 +1,9 @@
-// busbar-interlock: the rack's safety function beside busbard. This version is a gate only: it does not trip.
+// busbar-interlock: the rack's safety function beside busbard.
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -25,9 +26,7 @@ constexpr std::string_view usage =
     "usage: busbar-interlock --instance r01 --key-file F [--run-dir DIR] [--state-dir DIR] [--busbard-uid "
     "UID]\n"
     "       busbar-interlock key new PATH\n"
-    "       busbar-interlock reset DEVICE --instance r01 --reason TEXT [--run-dir DIR]\n"
-    "                        a person resets the latch of r01/c07 (\"*\": a damaged latch file); its "
-    "detectors must be dry\n"
+    "       busbar-interlock reset|bypass|trip|status ...   what a person does; each shows its usage\n"
     "\n"
     "Sockets:  DIR/<instance>/interlock.sock (busbard), DIR/<instance>/operator.sock (uid 0, group "
     "busbar-safety)\n"
@@ -35,8 +34,9 @@ constexpr std::string_view usage =
     "Defaults: --run-dir $BUSBAR_RUN_DIR or /run/busbar, --state-dir /var/lib/busbar, --busbard-uid the own "
     "uid\n"
     "\n"
-    "Gate only: this version watches leak detectors, latches leaks and closes the gate on host power. It "
-    "does not trip.\n";
+    "Watches leak detectors and coolant, keeps the gate on host power, trips trays and the rack. It only "
+    "removes "
+    "energy.\n";
 
 int say_usage() {
   std::fputs(usage.data(), stderr);
@@ -93,35 +93,11 @@ std::string default_run_dir() {
   return run_dir != nullptr ? run_dir : "/run/busbar";
 }
 
-int reset(int argc, char** argv) {
-  static const option options[] = {{"instance", required_argument, nullptr, 'i'},
-                                   {"run-dir", required_argument, nullptr, 'r'},
-                                   {"reason", required_argument, nullptr, 'w'},
-                                   {nullptr, 0, nullptr, 0}};
-  std::string instance, reason, run_dir = default_run_dir();
-  int found = 0;
-  while ((found = ::getopt_long(argc, argv, "", options, nullptr)) != -1) {
-    if (found == 'i') {
-      instance = optarg;
-    } else if (found == 'r') {
-      run_dir = optarg;
-    } else if (found == 'w') {
-      reason = optarg;
-    } else {
-      return say_usage();
-    }
-  }
-  if (argc - optind != 2 || !is_instance(instance) || reason.empty())
-    return say_usage();  // "reset" and the device
-  const std::string socket = run_dir + "/" + instance + "/operator.sock";
-  const absl::Status status = busbar::interlock::reset_latch(socket, argv[optind + 1], reason);
-  if (status.ok()) std::fputs(fmt::format("{}: latch reset\n", argv[optind + 1]).c_str(), stdout);
-  return exit_code_of(status);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::umask(
+      077);  // its record, latches and sessions are its own user's; the sockets set their modes themselves
   if (argc == 4 && std::string_view(argv[1]) == "key" && std::string_view(argv[2]) == "new") {
     return exit_code_of(busbar::interlock::make_key_file(argv[3]));
   }
@@ -129,7 +105,8 @@ int main(int argc, char** argv) {
     std::fputs(usage.data(), stdout);
     return EXIT_SUCCESS;
   }
-  if (argc > 1 && std::string_view(argv[1]) == "reset") return reset(argc, argv);
+  if (argc > 1 && busbar::interlock::is_operator_command(argv[1]))
+    return busbar::interlock::run_operator_command(argc, argv, default_run_dir());
   busbar::interlock::service_config config;
   config.run_dir = default_run_dir();
   config.state_dir = "/var/lib/busbar";

@@ -47,6 +47,24 @@ class connection {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<Status> heartbeat() {
+    frame_reader reader;
+    std::array<char, 4096> bytes{};
+    for (;;) {
+      if (const auto body = reader.next()) {
+        Frame frame;
+        if (!frame.ParseFromString(*body))
+          return absl::DataLossError("the interlock answered something unreadable");
+        if (frame.has_status()) return frame.status();
+        continue;
+      }
+      const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
+      if (got <= 0 || reader.broken())
+        return absl::DeadlineExceededError("no heartbeat of the interlock came");
+      reader.feed({bytes.data(), static_cast<std::size_t>(got)});
+    }
+  }
+
   // Heartbeats come in between; the answer is the first frame that is one.
   absl::Status answer(std::uint64_t request_id, Answer* into) {
     frame_reader reader;
@@ -74,19 +92,21 @@ class connection {
 
 }  // namespace
 
-absl::Status reset_latch(const std::string& operator_socket, const std::string& device,
-                         const std::string& reason) {
+absl::Status ask_operator(const std::string& operator_socket, Request request) {
   connection link;
   if (auto status = link.open(operator_socket); !status.ok()) return status;
-  Request request;
   request.set_request_id(1);
-  request.mutable_reset()->set_device(device);
-  request.mutable_reset()->set_reason(reason);
   if (auto status = link.send(encode_frame(request)); !status.ok()) return status;
   Answer answer;
   if (auto status = link.answer(1, &answer); !status.ok()) return status;
   if (answer.code() == 0) return absl::OkStatus();
   return absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+}
+
+absl::StatusOr<Status> read_status(const std::string& socket) {
+  connection link;
+  if (auto status = link.open(socket); !status.ok()) return status;
+  return link.heartbeat();
 }
 
 }  // namespace busbar::interlock

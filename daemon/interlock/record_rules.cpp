@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
+
+#include "actors/devices/redfish/leak_table.hpp"
+#include "daemon/interlock/trip_plan.hpp"
 
 namespace busbar::interlock {
 namespace {
@@ -19,12 +23,14 @@ absl::Status refused(const std::string& text) {
 struct limit_field {
   std::string_view name;
   std::int64_t limits::*value;
+  bool smaller_is_wider = false;
 };
 
-constexpr limit_field limit_fields[] = {{"poll_min_ms", &limits::poll_min_ms},
-                                        {"poll_service_times", &limits::poll_service_times},
-                                        {"stale_polls", &limits::stale_polls},
-                                        {"request_timeout_ms", &limits::request_timeout_ms}};
+constexpr limit_field limit_fields[] = {
+    {"poll_min_ms", &limits::poll_min_ms},        {"poll_service_times", &limits::poll_service_times},
+    {"stale_polls", &limits::stale_polls},        {"request_timeout_ms", &limits::request_timeout_ms},
+    {"reset_dry_s", &limits::reset_dry_s, true},  {"cut_after_ms", &limits::cut_after_ms},
+    {"repeat_after_ms", &limits::repeat_after_ms}};
 
 bool is_pin(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -41,10 +47,70 @@ bool is_numeric_address(std::string_view text) {
   return host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
+bool is_kind(std::string_view kind) {
+  return kind.empty() || kind == "compute_tray" || kind == "switch_tray" || kind == "power_shelf" ||
+         kind == "rack_controller" || kind == "cdu";
+}
+
+bool is_short_name(std::string_view name) {
+  return !name.empty() && name.size() <= 31 && name.find_first_of(" \t\n") == std::string_view::npos;
+}
+
+absl::Status check_confirm(const ArmedDevice& device) {
+  for (const Confirm& row : device.confirm()) {
+    const auto& known = device.detectors();
+    if (std::find(known.begin(), known.end(), row.detector()) == known.end()) {
+      return invalid(
+          fmt::format("{}: a confirm time for {}, which it has not", device.name(), row.detector()));
+    }
+    if (row.confirm_ms() < 0 || row.confirm_ms() > confirm_max_ms) {
+      return invalid(fmt::format("{}: confirm_ms {} of {} is outside 0..{}; 0 is at once", device.name(),
+                                 row.confirm_ms(), row.detector(), confirm_max_ms));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_valves(const ArmedDevice& device) {
+  const std::string& name = device.name();
+  if (device.valves_size() > valves_max)
+    return invalid(fmt::format("{}: more than {} valves", name, valves_max));
+  if (device.valves_size() > 0 && device.kind() != "rack_controller")
+    return invalid(fmt::format("{}: only a rack_controller has valves", name));
+  std::set<std::string> seen;
+  for (const Valve& valve : device.valves()) {
+    if (!is_short_name(valve.name()) || !seen.insert(valve.name()).second)
+      return invalid(fmt::format("{}: valve '{}' is no name, or there twice", name, valve.name()));
+    if (valve.stroke_ms() < stroke_min_ms || valve.stroke_ms() > stroke_max_ms) {
+      return invalid(fmt::format("{}: stroke_ms {} of valve {} is outside {}..{}", name, valve.stroke_ms(),
+                                 valve.name(), stroke_min_ms, stroke_max_ms));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_coolant(const CoolantLimits& coolant) {
+  const auto sane = [](bool given, double value) { return !given || (std::isfinite(value) && value > 0); };
+  if (!sane(coolant.has_flow_min_lpm(), coolant.flow_min_lpm()) ||
+      !sane(coolant.has_supply_max_c(), coolant.supply_max_c()) ||
+      !sane(coolant.has_pressure_max_kpa(), coolant.pressure_max_kpa())) {
+    return invalid("a coolant limit is no number above zero; leave it out to watch nothing");
+  }
+  if (coolant.has_confirm_ms() &&
+      (coolant.confirm_ms() < 0 || coolant.confirm_ms() > coolant_confirm_max_ms)) {
+    return invalid(fmt::format("coolant confirm_ms {} is outside 0..{}; 0 is the first reading",
+                               coolant.confirm_ms(), coolant_confirm_max_ms));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_device(const ArmedDevice& device, std::string_view rack) {
   const std::string& name = device.name();
   const std::string prefix = std::string(rack) + "/";
-  if (name.compare(0, prefix.size(), prefix) != 0 || name.size() == prefix.size() || name.size() > 31) {
+  if (!is_kind(device.kind())) return invalid(fmt::format("{}: unknown kind '{}'", name, device.kind()));
+  const bool of_rack = name.compare(0, prefix.size(), prefix) == 0 && name.size() > prefix.size();
+  const bool shared = device.kind() == "cdu" && is_short_name(name) && name != rack;
+  if ((!of_rack && !shared) || name.size() > 31) {
     return invalid(fmt::format("device '{}' is not named {}<slot>", name, prefix));
   }
   if (!is_numeric_address(device.address())) {
@@ -54,16 +120,69 @@ absl::Status check_device(const ArmedDevice& device, std::string_view rack) {
     return invalid(fmt::format("{}: the certificate pin is not a SHA-256 in hex", name));
   if (device.account().empty() || device.password().empty())
     return invalid(fmt::format("{}: no account", name));
-  if (device.detectors().empty() || device.detectors_size() > detectors_max) {
+  if ((is_tray(device) && device.detectors().empty()) || device.detectors_size() > detectors_max) {
     return invalid(fmt::format("{}: names {} detectors, 1 to {} are needed", name, device.detectors_size(),
                                detectors_max));
   }
+  if (!device.quirks().empty() && devices::redfish::find_leak_table(device.quirks()) == nullptr)
+    return invalid(fmt::format("{}: no truth table is called '{}'", name, device.quirks()));
+  if (absl::Status status = check_confirm(device); !status.ok()) return status;
+  if (absl::Status status = check_valves(device); !status.ok()) return status;
   std::set<std::string> seen;
   for (const std::string& detector : device.detectors()) {
     if (detector.empty() || detector.size() > 63)
       return invalid(fmt::format("{}: detector '{}'", name, detector));
     if (!seen.insert(detector).second) return invalid(fmt::format("{}: detector {} twice", name, detector));
   }
+  return absl::OkStatus();
+}
+
+// What a detector without a row counts.
+std::int64_t confirm_of(const ArmedDevice& device, const std::string& detector) {
+  for (const Confirm& row : device.confirm()) {
+    if (row.detector() == detector) return row.confirm_ms();
+  }
+  return 0;
+}
+
+absl::Status check_device_restricts(const ArmedDevice& held, const ArmedDevice& next) {
+  for (const std::string& detector : held.detectors()) {
+    const auto& kept = next.detectors();
+    if (std::find(kept.begin(), kept.end(), detector) == kept.end()) {
+      return refused(fmt::format("detector {} of {} would be removed: only at the operator's socket",
+                                 detector, held.name()));
+    }
+    if (confirm_of(next, detector) > confirm_of(held, detector)) {
+      return refused(fmt::format("detector {} of {} would be believed later: only at the operator's socket",
+                                 detector, held.name()));
+    }
+  }
+  for (const Valve& valve : held.valves()) {
+    const bool kept = std::any_of(next.valves().begin(), next.valves().end(),
+                                  [&valve](const Valve& each) { return each.name() == valve.name(); });
+    if (!kept)
+      return refused(fmt::format("valve {} of {} would be removed: only at the operator's socket",
+                                 valve.name(), held.name()));
+  }
+  if (held.kind() != next.kind() || held.quirks() != next.quirks())
+    return refused(
+        fmt::format("kind or truth table of {} would change: only at the operator's socket", held.name()));
+  return absl::OkStatus();
+}
+
+absl::Status check_coolant_restricts(const CoolantLimits& held, const CoolantLimits& next) {
+  const auto wider = [](const char* what) {
+    return refused(fmt::format("{} would widen: only at the operator's socket", what));
+  };
+  if (held.has_flow_min_lpm() && (!next.has_flow_min_lpm() || next.flow_min_lpm() < held.flow_min_lpm()))
+    return wider("flow_min_lpm");
+  if (held.has_supply_max_c() && (!next.has_supply_max_c() || next.supply_max_c() > held.supply_max_c()))
+    return wider("supply_max_c");
+  if (held.has_pressure_max_kpa() &&
+      (!next.has_pressure_max_kpa() || next.pressure_max_kpa() > held.pressure_max_kpa()))
+    return wider("pressure_max_kpa");
+  const auto confirm = [](const CoolantLimits& of) { return of.has_confirm_ms() ? of.confirm_ms() : 1000; };
+  if (confirm(next) > confirm(held)) return wider("the coolant's confirm_ms");
   return absl::OkStatus();
 }
 
@@ -83,6 +202,9 @@ limits limits_of(const ArmingRecord& record) {
   if (given.poll_service_times() != 0) result.poll_service_times = given.poll_service_times();
   if (given.stale_polls() != 0) result.stale_polls = given.stale_polls();
   if (given.request_timeout_ms() != 0) result.request_timeout_ms = given.request_timeout_ms();
+  if (given.reset_dry_s() != 0) result.reset_dry_s = given.reset_dry_s();
+  if (given.cut_after_ms() != 0) result.cut_after_ms = given.cut_after_ms();
+  if (given.repeat_after_ms() != 0) result.repeat_after_ms = given.repeat_after_ms();
   return result;
 }
 
@@ -99,6 +221,7 @@ absl::Status check_record(const ArmingRecord& record, std::string_view rack) {
     return invalid(fmt::format("{} = {} is outside {}..{}", field.name, wanted.*field.value,
                                limits_floor.*field.value, limits_ceiling.*field.value));
   }
+  if (absl::Status status = check_coolant(record.coolant()); !status.ok()) return status;
   std::set<std::string> names;
   for (const ArmedDevice& device : record.devices()) {
     if (absl::Status status = check_device(device, rack); !status.ok()) return status;
@@ -126,7 +249,9 @@ absl::Status check_restricts(const ArmingRecord& held, const ArmingRecord& next)
   const limits now = limits_of(held);
   const limits wanted = limits_of(next);
   for (const limit_field& field : limit_fields) {
-    if (wanted.*field.value <= now.*field.value) continue;
+    const bool wider = field.smaller_is_wider ? wanted.*field.value < now.*field.value
+                                              : wanted.*field.value > now.*field.value;
+    if (!wider) continue;
     return refused(fmt::format("{} would widen from {} to {}: only at the operator's socket", field.name,
                                now.*field.value, wanted.*field.value));
   }
@@ -134,14 +259,9 @@ absl::Status check_restricts(const ArmingRecord& held, const ArmingRecord& next)
     const ArmedDevice* kept = find_device(next, device.name());
     if (kept == nullptr)
       return refused(fmt::format("{} would be removed: only at the operator's socket", device.name()));
-    for (const std::string& detector : device.detectors()) {
-      if (std::find(kept->detectors().begin(), kept->detectors().end(), detector) != kept->detectors().end())
-        continue;
-      return refused(fmt::format("detector {} of {} would be removed: only at the operator's socket",
-                                 detector, device.name()));
-    }
+    if (absl::Status status = check_device_restricts(device, *kept); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return check_coolant_restricts(held.coolant(), next.coolant());
 }
 
 }  // namespace busbar::interlock

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 
 namespace busbar::interlock {
@@ -27,8 +28,11 @@ gid_t safety_gid() {
 }
 
 absl::Status make_folder(const std::string& path, std::filesystem::perms mode) {
+  // The socket folder is for others to pass through; all else is this user's (main's umask).
+  const mode_t before = ::umask(mode == std::filesystem::perms::unknown ? 022 : 077);
   std::error_code error;
   std::filesystem::create_directories(path, error);
+  ::umask(before);
   if (error) return absl::UnavailableError(fmt::format("cannot make {}: {}", path, error.message()));
   if (mode != std::filesystem::perms::unknown) std::filesystem::permissions(path, mode, error);
   return absl::OkStatus();
@@ -79,12 +83,13 @@ absl::Status service::open() {
   }
   grants_ = ask_host_grants();
   warning_ = warn_of_shared_user();
-  say_line(config_.instance, false, "gate only: this version does not trip");
   say_line(
       config_.instance, false,
       fmt::format("real-time priority: {}, memory locked: {}{}{}", grants_.realtime ? "yes" : "no",
                   grants_.memory_locked ? "yes" : "no", grants_.detail.empty() ? "" : ": ", grants_.detail));
   if (!warning_.empty()) say_line(config_.instance, true, warning_);
+  if (absl::Status status = evidence_.open(folder_); !status.ok())
+    say_line(config_.instance, true, std::string(status.message()) + "; a trip will keep no evidence");
   feed(load());
   return absl::OkStatus();
 }
@@ -102,6 +107,7 @@ absl::Status service::lock_state_folder() {
 
 loaded service::load() {
   loaded result;
+  result.wall_ns = wall_ns();
   const absl::Status opened = latches_.open(folder_ + "/latches.bin");
   latches_open_ = opened.ok();
   result.latches = latches_.lines();
@@ -156,20 +162,25 @@ absl::Status service::run() {
   sigaddset(&signals, SIGINT);
   const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd < 0) return absl::InternalError(std::strerror(errno));
-  notify_ready("gate only: this version does not trip");
+  notify_ready("watching");
   say_line(config_.instance, false, "ready");
   std::vector<pollfd> fds;
   for (bool stop = false; !stop;) {
     io_->turn();
     if (io_->sessions_changed()) save_sessions();
     const std::int64_t now_ms = monotonic_ms();
+    const auto due_ms = next_due_ms(state_);
+    if (due_ms.has_value() && *due_ms <= now_ms) feed(tick{});
     if (now_ms >= heartbeat_due_ms_) {
       send_heartbeat();
       notify_alive();
+      if (absl::Status status = evidence_.flush(now_ms * ms_in_ns); !status.ok())
+        say_line(config_.instance, true, std::string(status.message()));
     }
     fds.assign(1, {signal_fd, POLLIN, 0});
     sockets_->add_to(&fds);
-    io_->wait(&fds, heartbeat_due_ms_ - now_ms);
+    const auto next_ms = next_due_ms(state_);
+    io_->wait(&fds, std::min(heartbeat_due_ms_, next_ms.value_or(INT64_MAX)) - now_ms);
     stop = fds.front().revents != 0;
     for (std::size_t i = 1; i < fds.size(); ++i) {
       if (fds[i].revents == 0) continue;
@@ -184,11 +195,63 @@ absl::Status service::run() {
   return absl::OkStatus();
 }
 
+// Commands come first among the effects and leave the host before anything else is done.
 void service::feed(const event& what) {
-  for (const effect& each : step(state_, what, monotonic_ms())) run_effect(each);
+  bool pushed = true;
+  const std::vector<effect> wanted = step(state_, what, monotonic_ms());
+  for (const effect& each : wanted) {
+    const bool commands = std::holds_alternative<command>(each);
+    if (!commands && !std::exchange(pushed, true)) io_->push();
+    run_effect(each);
+    if (commands) pushed = false;
+  }
+  if (!pushed) io_->push();
+  note_evidence(what);
+}
+
+void service::note_evidence(const event& what) {
+  const std::int64_t now_ns = monotonic_ms() * ms_in_ns;
+  const auto number = [](const std::optional<double>& value) {
+    return value.value_or(std::numeric_limits<double>::quiet_NaN());
+  };
+  if (const auto* read = std::get_if<detectors_read>(&what)) {
+    for (const auto& [name, seen] : read->readings) {
+      const bool known = seen.seen != DetectorReading::UNKNOWN;
+      evidence_.add(now_ns, read->device, name,
+                    known ? (seen.seen == DetectorReading::LEAK ? 1.0 : 0.0) : number(std::nullopt));
+    }
+  } else if (const auto* coolant = std::get_if<coolant_seen>(&what)) {
+    evidence_.add(now_ns, coolant->device, "flow_lpm", number(coolant->values.flow_lpm));
+    evidence_.add(now_ns, coolant->device, "supply_c", number(coolant->values.supply_c));
+    evidence_.add(now_ns, coolant->device, "pressure_kpa", number(coolant->values.pressure_kpa));
+    evidence_.add(now_ns, coolant->device, "level_percent", number(coolant->values.level_percent));
+  } else if (const auto* power = std::get_if<power_read>(&what)) {
+    const bool known = power->seen != power_seen::unknown;
+    evidence_.add(now_ns, power->device, "power",
+                  known ? (power->seen == power_seen::on ? 1.0 : 0.0) : number(std::nullopt));
+  } else if (const auto* valve = std::get_if<valve_read>(&what)) {
+    evidence_.add(now_ns, valve->key, "open_percent", number(valve->open_percent));
+  }
+}
+
+bool service::run_device_effect(const effect& what) {
+  if (const auto* order = std::get_if<command>(&what)) {
+    io_->run(*order);
+    evidence_.add(monotonic_ms() * ms_in_ns, order->device, "command " + order->key, -1);
+  } else if (const auto* back = std::get_if<read_back>(&what)) {
+    io_->run(*back);
+  } else if (const auto* again = std::get_if<read_detectors>(&what)) {
+    io_->run(*again);
+  } else if (const auto* kept = std::get_if<keep_evidence>(&what)) {
+    evidence_.keep(kept->trip, monotonic_ms() * ms_in_ns, wall_ns());
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void service::run_effect(const effect& what) {
+  if (run_device_effect(what)) return;
   if (const auto* store = std::get_if<store_record>(&what)) {
     const auto sealed = seal_record(key_, store->record);
     const absl::Status status =
@@ -201,7 +264,7 @@ void service::run_effect(const effect& what) {
     if (line.wall_time_ns() == 0) line.set_wall_time_ns(wall_ns());
     line.set_durable(true);
     const absl::Status status = latches_open_
-                                    ? latches_.append(line)
+                                    ? latches_.append(line, write->sync)
                                     : absl::UnavailableError("the latch file could not be opened at start");
     feed(latch_written{line.number(), status});
   } else if (const auto* reply = std::get_if<answer>(&what)) {
@@ -235,7 +298,9 @@ void service::on_request(std::uint64_t ticket, bool operator_socket, const peer&
     case Request::kReadLatches: {
       Answer message;
       for (const Latch& line : latches_.lines()) {
-        if (line.number() > request.read_latches().after_number()) *message.add_latches() = line;
+        const bool wanted = request.read_latches().all_kinds() || line.kind() == Latch::LEAK_SEEN ||
+                            line.kind() == Latch::RESET;
+        if (wanted && line.number() > request.read_latches().after_number()) *message.add_latches() = line;
       }
       return sockets_->reply(ticket, std::move(message));
     }
@@ -249,6 +314,18 @@ void service::on_request(std::uint64_t ticket, bool operator_socket, const peer&
         return refuse(
             absl::PermissionDeniedError("a record is widened at the operator's socket, by a person"));
       return feed(record_offered{ticket, request.widen().record(), true, request.widen().reason()});
+    case Request::kTrip:
+      return feed(trip_requested{ticket, request.trip().scope(), request.trip().reason(),
+                                 fmt::format("uid {}", who.uid), operator_socket});
+    case Request::kBypass:
+      if (!operator_socket)
+        return refuse(
+            absl::PermissionDeniedError("a detector is bypassed at the operator's socket, by a person"));
+      return feed(bypass_asked{
+          ticket, request.bypass().device(), request.bypass().detector(), request.bypass().reason(),
+          fmt::format("uid {}", who.uid),
+          static_cast<std::int64_t>(std::min<std::uint64_t>(request.bypass().length_s(), INT32_MAX)),
+          wall_ns()});
     case Request::BODY_NOT_SET:
       break;
   }

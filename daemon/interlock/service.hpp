@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/interlock/device_io.hpp"
+#include "daemon/interlock/evidence.hpp"
 #include "daemon/interlock/interlock_logic.hpp"
 #include "daemon/interlock/latch_file.hpp"
 #include "daemon/interlock/realtime.hpp"
@@ -44,6 +45,8 @@ class service {
   std::string warn_of_shared_user() const;
   void feed(const event& what);
   void run_effect(const effect& what);
+  bool run_device_effect(const effect& what);
+  void note_evidence(const event& what);
   void on_request(std::uint64_t ticket, bool operator_socket, const peer& who, const Request& request);
   void send_heartbeat();
 
@@ -60,6 +63,7 @@ class service {
   state state_;
   latch_file latches_;
   bool latches_open_ = false;
+  evidence_recorder evidence_;
   std::unique_ptr<device_io> io_;
   std::unique_ptr<socket_server> sockets_;
 };

@@ -64,10 +64,10 @@ std::optional<double> decode_excerpt(json_view value);
 
 // --- leak detectors
 // -----------------------------------------------------------------------------------------------------
-enum class raw_leak { not_offered, unreadable, dry, wet };
+enum class raw_leak { not_offered, unreadable, faulty, dry, wet };  // faulty: outside its own range, a break or a short
 raw_leak decode_raw_leak(json_view sensor);
-// The truth table: one place, tested row by row.
-detector_facts judge_detector(json_view detector, raw_leak raw);
+// By the truth table of a quirk profile (leak_table.hpp), empty = standard: one place, tested row by row.
+detector_facts judge_detector(json_view detector, raw_leak raw, std::string_view quirks = {});
 // "Chassis_0_LeakDetector_1_ColdPlate" -> "1_ColdPlate"; "r01_rope" of group r01 -> "rope"; others as they
 // are.
 std::string short_detector_name(std::string_view id, std::string_view owner);

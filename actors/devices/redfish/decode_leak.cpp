@@ -1,68 +1,36 @@
-// The truth table of one leak detector.
-//
-//   state of the detector   what it says        raw value       verdict
-//   Absent, Disabled, ...   anything            anything        UNKNOWN
-//   working                 anything            wet             LEAK      (wetness is believed whoever shows
-//   it) working                 OK                  dry             DRY working                 OK not
-//   offered     DRY       (switch trays have no raw value) working                 OK unreadable      UNKNOWN
-//   working                 Critical            dry             UNKNOWN   (it contradicts itself: sensor
-//   fault) working                 Critical            none, unread    LEAK working                 Warning,
-//   no word    not wet         UNKNOWN working                 another word        not dry         LEAK if
-//   its Health is Critical, else UNKNOWN
-//
-// working: State Enabled, or Degraded (a detector that reports wet may call itself so). An unreadable body is
-// UNKNOWN before it comes here, and an empty list of detectors gives no row at all: neither is dry.
+// Leak detectors: bodies to facts. What they mean stands in leak_table.cpp. An unreadable body is UNKNOWN
+// before it comes here, and an empty list of detectors gives no row at all: neither is dry.
 #include "actors/devices/redfish/decode.hpp"
+#include "actors/devices/redfish/leak_table.hpp"
 
 namespace busbar::devices::redfish {
 
+// Outside the range that the sensor gives for itself, or not above zero volts, is a broken or shorted rope.
 raw_leak decode_raw_leak(json_view sensor) {
   const reading_facts reading = decode_sensor(sensor);
   if (reading.quality != reading_quality::good || !reading.lower_critical) return raw_leak::unreadable;
+  const auto least = sensor["ReadingRangeMin"].number();
+  const auto most = sensor["ReadingRangeMax"].number();
+  const bool outside =
+      *reading.value <= 0 || (least && *reading.value < *least) || (most && *reading.value > *most);
+  if (outside) return raw_leak::faulty;
   return *reading.value < *reading.lower_critical ? raw_leak::wet : raw_leak::dry;
 }
 
-namespace {
-
-std::string_view name_of(raw_leak raw) {
-  switch (raw) {
-    case raw_leak::not_offered:
-      return "none offered";
-    case raw_leak::unreadable:
-      return "unreadable";
-    case raw_leak::dry:
-      return "dry";
-    case raw_leak::wet:
-      return "wet";
-  }
-  return "?";
-}
-
-journal::Detector::Verdict verdict_of(const std::string& word, const status_words& status, raw_leak raw) {
-  using verdict = journal::Detector;
-  if (status.state != "Enabled" && status.state != "Degraded") return verdict::UNKNOWN;
-  if (raw == raw_leak::wet) return verdict::LEAK;
-  const bool says_leak = word == "Critical" || (!word.empty() && word != "OK" && word != "Warning" &&
-                                                status.health == "Critical" && status.works());
-  if (says_leak) return raw == raw_leak::dry ? verdict::UNKNOWN : verdict::LEAK;
-  const bool says_dry = word == "OK" && status.works() && (status.health == "OK" || status.health.empty());
-  if (says_dry && (raw == raw_leak::dry || raw == raw_leak::not_offered)) return verdict::DRY;
-  return verdict::UNKNOWN;
-}
-
-}  // namespace
-
-detector_facts judge_detector(json_view detector, raw_leak raw) {
+detector_facts judge_detector(json_view detector, raw_leak raw, std::string_view quirks) {
   detector_facts facts;
   facts.name = detector["Id"].text().value_or("");
   const std::string word = detector["DetectorState"].text().value_or("");
   const status_words status = decode_status(detector);
-  facts.verdict = verdict_of(word, status, raw);
+  // A profile that nobody knows judges nothing: UNKNOWN.
+  const leak_table* const table = find_leak_table(quirks);
+  facts.verdict = table == nullptr ? journal::Detector::UNKNOWN : judge_leak(*table, word, status, raw);
   facts.detail = "DetectorState " + (word.empty() ? "not given" : word) + ", State " +
                  (status.state.empty() ? "not given" : status.state) + ", Health " +
                  (status.health.empty() ? "not given" : status.health) + ", raw value " +
-                 std::string(name_of(raw));
-  if (facts.verdict == journal::Detector::UNKNOWN && word == "Critical" && raw == raw_leak::dry) {
+                 std::string(raw == raw_leak::not_offered ? "none offered" : name_of(raw));
+  if (facts.verdict == journal::Detector::UNKNOWN && word == "Critical" &&
+      (raw == raw_leak::dry || raw == raw_leak::faulty)) {
     facts.detail += ": it contradicts itself (sensor fault)";
   }
   facts.reaction = detector["CriticalReactionType"].text();

@@ -193,6 +193,11 @@ void https_tray::stall(bool on) {
   impl_->changed.notify_all();
 }
 
+void https_tray::ignore_off(bool on) {
+  const std::lock_guard guard(impl_->mutex);
+  impl_->bodies.ignores_off = on;
+}
+
 std::vector<http_request> https_tray::asked() const {
   const std::lock_guard guard(impl_->mutex);
   return impl_->bodies.asked;

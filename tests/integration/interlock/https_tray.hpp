@@ -25,6 +25,8 @@ class https_tray {
   void make_dry(const std::string& detector);
   // Takes connections and requests, answers none.
   void stall(bool on);
+  // ForceOff is acknowledged and has no effect.
+  void ignore_off(bool on);
   std::vector<http_request> asked() const;
 
  private:

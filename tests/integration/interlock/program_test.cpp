@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
@@ -177,18 +178,30 @@ class interlock_program : public ::testing::Test {
   }
   std::string socket(const std::string& name) const { return folder_ + "/run/r01/" + name + ".sock"; }
 
+  // Until the tray has been dry for as long as the record asks for; every answer is the program's own.
+  Answer reset_when_dry(const std::string& device) const {
+    Answer last;
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    do {
+      last = ask_as_operator(socket("operator"), reset_of(device, "hose replaced, pressure held"));
+    } while (last.code() == static_cast<int>(absl::StatusCode::kFailedPrecondition) &&
+             std::chrono::steady_clock::now() < deadline);
+    return last;
+  }
+
   ArmingRecord record_of(std::uint64_t generation, const std::vector<ArmedDevice>& devices) const {
     ArmingRecord record;
     record.set_rack("r01");
     record.set_generation(generation);
     for (const ArmedDevice& device : devices) *record.add_devices() = device;
+    record.mutable_limits()->set_reset_dry_s(1);
     return record;
   }
 
   std::string folder_;
 };
 
-TEST_F(interlock_program, arms_opens_the_gate_and_says_that_it_does_not_trip) {
+TEST_F(interlock_program, arms_opens_the_gate_and_says_what_a_trip_can_do) {
   https_tray tray;
   const auto running = start();
   watched_client client(socket("interlock"));
@@ -197,8 +210,9 @@ TEST_F(interlock_program, arms_opens_the_gate_and_says_that_it_does_not_trip) {
   ASSERT_TRUE(client.arm(record_of(1, {tray.device("r01/c01")})).ok());
   ASSERT_TRUE(client.until_gate("r01/c01", true)) << client.row("r01/c01").reason();
   const auto status = (*client).last()->status;
-  EXPECT_EQ(status->trips(), Status::NOT_IMPLEMENTED);
-  EXPECT_EQ(status->trips_text(), "gate only: this version does not trip");
+  EXPECT_EQ(status->trips(), Status::TRAYS);
+  EXPECT_THAT(status->trips_text(),
+              HasSubstr("trips: trays off; not with this record: shelves cut, valves closed"));
   EXPECT_TRUE(status->armed_rack());
   EXPECT_EQ(status->realtime() && status->memory_locked(), status->realtime_detail().empty());
   EXPECT_EQ(running->end(SIGTERM), 0);
@@ -235,8 +249,7 @@ TEST_F(interlock_program, keeps_a_latch_through_kill_9_until_a_person_resets_it_
     const Answer without = ask_as_operator(socket("operator"), reset_of("r01/c01", ""));
     EXPECT_EQ(without.code(), static_cast<int>(absl::StatusCode::kInvalidArgument)) << without.message();
     EXPECT_FALSE((*client).gate("r01/c01").allowed);
-    const Answer with =
-        ask_as_operator(socket("operator"), reset_of("r01/c01", "hose replaced, pressure held"));
+    const Answer with = reset_when_dry("r01/c01");
     EXPECT_EQ(with.code(), 0) << with.message();
     EXPECT_TRUE(client.until_gate("r01/c01", true)) << client.row("r01/c01").reason();
     ASSERT_EQ(client.latches(1).size(), 1U);
@@ -250,9 +263,51 @@ TEST_F(interlock_program, keeps_a_latch_through_kill_9_until_a_person_resets_it_
   for (const http_request& request : tray.asked()) {
     left_session_deleted = left_session_deleted || request.method == "DELETE";
     const bool own_session = request.path.rfind("/redfish/v1/SessionService/Sessions", 0) == 0;
-    EXPECT_TRUE(request.method == "GET" || own_session) << request.method << ' ' << request.path;
+    const bool force_off = request.path == test::reset_path && request.body == R"({"ResetType":"ForceOff"})";
+    EXPECT_TRUE(request.method == "GET" || own_session || force_off) << request.method << ' ' << request.path;
   }
   EXPECT_TRUE(left_session_deleted);
+}
+
+TEST_F(interlock_program, turns_off_the_tray_that_leaks_reads_it_off_and_leaves_the_other_alone) {
+  https_tray wet;
+  https_tray dry;
+  const auto running = start();
+  watched_client client(socket("interlock"));
+  ASSERT_TRUE(client.arm(record_of(1, {wet.device("r01/c01"), dry.device("r01/c02")})).ok());
+  ASSERT_TRUE(client.until_gate("r01/c01", true));
+  ASSERT_TRUE(client.until_gate("r01/c02", true));
+  wet.make_wet("0_ColdPlate");
+  ASSERT_TRUE(client.until([](const rack::interlock_view& view) {
+    return view.status->open_trips_size() == 1 && view.status->open_trips(0).closed();
+  }));
+  const auto posts = [](const https_tray& tray) {
+    const auto asked = tray.asked();
+    return std::count_if(asked.begin(), asked.end(),
+                         [](const http_request& each) { return each.path == test::reset_path; });
+  };
+  EXPECT_EQ(posts(wet), 1);
+  EXPECT_EQ(posts(dry), 0);
+  EXPECT_TRUE((*client).gate("r01/c02").allowed);
+}
+
+TEST_F(interlock_program, carries_a_trip_on_that_a_kill_9_interrupted) {
+  https_tray tray;
+  auto running = start();
+  watched_client client(socket("interlock"));
+  ASSERT_TRUE(client.arm(record_of(1, {tray.device("r01/c01")})).ok());
+  ASSERT_TRUE(client.until_gate("r01/c01", true));
+  tray.ignore_off(true);
+  tray.make_wet("0_ColdPlate");
+  ASSERT_TRUE(client.until([](const rack::interlock_view& view) {
+    return view.status->open_trips_size() == 1 && !view.status->open_trips(0).closed();
+  }));
+  running->end(SIGKILL);
+  tray.ignore_off(false);
+  running = start();
+  ASSERT_TRUE(client.until([](const rack::interlock_view& view) {
+    return view.status->open_trips_size() == 1 && view.status->open_trips(0).closed();
+  }));
 }
 
 TEST_F(interlock_program, refuses_a_wet_reset) {

@@ -6,101 +6,76 @@
 #include <optional>
 
 #include "actors/core/mutant.hpp"
+#include "tests/unit/interlock/logic_rig.hpp"
 #include "tests/unit/interlock/records.hpp"
 
 namespace busbar::interlock {
 namespace {
 
-using test::four_detectors;
 using test::make_record;
 
-template <class T>
-std::vector<T> all_of(const std::vector<effect>& effects) {
-  std::vector<T> found;
-  for (const effect& each : effects) {
-    if (const T* one = std::get_if<T>(&each)) found.push_back(*one);
-  }
-  return found;
-}
-
-std::map<std::string, reading> all(verdict seen) {
-  std::map<std::string, reading> readings;
-  for (const std::string& name : four_detectors) readings[name] = {seen, "as told"};
-  return readings;
-}
-
-// One interlock and the disk it writes to.
-class bench : public ::testing::Test {
- protected:
-  bench() { interlock_.rack = "r01"; }
-
-  // Runs step() and answers the disk's effects at once, as the program does.
-  std::vector<effect> feed(const event& what) {
-    std::vector<effect> effects = step(interlock_, what, now_ms_);
-    std::vector<effect> more;
-    for (const effect& each : effects) {
-      if (const auto* store = std::get_if<store_record>(&each)) {
-        more = feed(record_stored{store->request, store->record, disk_});
-      }
-      if (const auto* write = std::get_if<write_latch>(&each)) {
-        if (disk_.ok()) {
-          file_.push_back(write->latch);
-          file_.back().set_durable(true);
-        }
-        more = feed(latch_written{write->latch.number(), disk_});
-      }
-    }
-    effects.insert(effects.end(), more.begin(), more.end());
-    return effects;
-  }
-
-  absl::Status answer_to(const event& what) {
-    const auto answers = all_of<answer>(feed(what));
-    EXPECT_EQ(answers.size(), 1U);
-    return answers.empty() ? absl::UnknownError("no answer") : answers.front().status;
-  }
-
-  void arm() {
-    ASSERT_TRUE(answer_to(record_offered{1, make_record(1), false, {}}).ok());
-    for (const char* name : {"r01/c01", "r01/c02", "r01/c03"}) {
-      feed(device_online{name});
-      feed(detectors_read{name, all(DetectorReading::DRY), 20});
-    }
-  }
-
-  void read(const std::string& device, std::map<std::string, reading> readings) {
-    feed(detectors_read{device, std::move(readings), 20});
-  }
-
-  DeviceStatus row(const std::string& name) const {
-    return device_status(interlock_, interlock_.devices.at(name), now_ms_);
-  }
-
-  absl::Status reset(const std::string& device, const std::string& reason = "mended the hose") {
-    return answer_to(reset_asked{9, device, reason, "uid 0", 1});
-  }
-
-  state restarted() const {
-    state fresh;
-    fresh.rack = "r01";
-    std::ignore = step(fresh, loaded{interlock_.record, {}, file_, {}}, now_ms_);
-    return fresh;
-  }
-
-  state interlock_;
-  std::int64_t now_ms_ = 1'000'000;
-  absl::Status disk_ = absl::OkStatus();
-  std::vector<Latch> file_;
-};
+using test::all;
+using test::all_of;
+using test::bench;
+using test::bypass_longest_s;
 
 using interlock_logic = bench;
 
-TEST_F(interlock_logic, says_in_every_status_that_it_does_not_trip) {
+TEST_F(interlock_logic, says_in_every_status_what_a_trip_does_and_what_it_cannot_do) {
   Status status;
   fill_status(interlock_, now_ms_, &status);
-  EXPECT_EQ(status.trips(), Status::NOT_IMPLEMENTED);
-  EXPECT_EQ(status.trips_text(), "gate only: this version does not trip");
+  EXPECT_EQ(status.trips(), Status::NONE);
   EXPECT_FALSE(status.armed_rack());
+  arm();
+  fill_status(interlock_, now_ms_, &status);
+  EXPECT_EQ(status.trips(), Status::TRAYS);
+  EXPECT_THAT(status.trips_text(),
+              ::testing::StartsWith("trips: trays off; not with this record: shelves cut"));
+  feed(device_cannot{"r01/c02", "cannot turn it off: no reset action was found"});
+  fill_status(interlock_, now_ms_, &status);
+  EXPECT_THAT(status.trips_text(), ::testing::HasSubstr("r01/c02: cannot turn it off"));
+}
+
+TEST_F(interlock_logic, closes_every_gate_while_the_racks_own_detectors_are_not_known_dry) {
+  ArmingRecord record = make_record(1);
+  ArmedDevice cdu = test::make_device("cdu01", {"r01_rope", "r01_pan"});
+  cdu.set_kind("cdu");
+  *record.add_devices() = cdu;
+  ASSERT_TRUE(answer_to(record_offered{1, record, false, {}}).ok());
+  feed(device_online{"r01/c01"});
+  read("r01/c01", all(DetectorReading::DRY));
+  EXPECT_FALSE(row("r01/c01").gate_open());
+  feed(device_online{"cdu01"});
+  read("cdu01", {{"r01_rope", {DetectorReading::DRY, ""}}, {"r01_pan", {DetectorReading::UNKNOWN, ""}}});
+  EXPECT_FALSE(row("r01/c01").gate_open());
+  read("cdu01", {{"r01_rope", {DetectorReading::DRY, ""}}, {"r01_pan", {DetectorReading::DRY, ""}}});
+  EXPECT_TRUE(row("r01/c01").gate_open()) << row("r01/c01").reason();
+}
+
+TEST_F(interlock_logic, a_bypassed_detector_is_shown_as_a_bypass_and_never_as_dry) {
+  arm();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      answer_to(bypass_asked{1, "r01/c01", "0_Manifold", "broken", "uid 7", bypass_longest_s + 1, 0})));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(answer_to(bypass_asked{1, "r01/c01", "0_Manifold", "", "uid 7", 60, 0})));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(answer_to(bypass_asked{1, "r01/c01", "0_Manifold", "x", "uid 7", -1, 0})));
+  EXPECT_TRUE(absl::IsNotFound(answer_to(bypass_asked{1, "r01/c01", "9_Pan", "x", "uid 7", 60, 0})));
+  ASSERT_TRUE(answer_to(bypass_asked{1, "r01/c01", "0_Manifold", "broken", "uid 7", 60, 0}).ok());
+  auto readings = all(DetectorReading::DRY);
+  readings["0_Manifold"] = {DetectorReading::LEAK, "stuck"};
+  read("r01/c01", readings);
+  EXPECT_FALSE(row("r01/c01").latched());
+  EXPECT_TRUE(row("r01/c01").gate_open());
+  EXPECT_EQ(row("r01/c01").detectors_size(), 3);
+  Status status;
+  fill_status(interlock_, now_ms_, &status);
+  ASSERT_EQ(status.bypasses_size(), 1);
+  EXPECT_EQ(status.bypasses(0).owner(), "uid 7");
+  now_ms_ += 61'000;
+  feed(tick{});
+  read("r01/c01", readings);
+  EXPECT_TRUE(row("r01/c01").latched()) << "the bypass is over";
 }
 
 TEST_F(interlock_logic, opens_the_gate_of_a_tray_that_is_online_and_dry) {
@@ -191,7 +166,7 @@ TEST_F(interlock_logic, a_detector_stuck_wet_for_an_hour_is_one_latch) {
     now_ms_ += 1000;
     read("r01/c01", all(DetectorReading::LEAK));
   }
-  EXPECT_EQ(file_.size(), 1U);
+  EXPECT_EQ(latch_lines().size(), 1U);
   EXPECT_EQ(interlock_.last_latch_number, 1U);
 }
 
@@ -223,11 +198,31 @@ TEST_F(interlock_logic, a_latch_survives_a_restart) {
 TEST_F(interlock_logic, a_reset_survives_a_restart) {
   arm();
   read("r01/c01", all(DetectorReading::LEAK));
-  read("r01/c01", all(DetectorReading::DRY));
+  go_off_and_dry("r01/c01");
   ASSERT_TRUE(reset("r01/c01").ok());
   EXPECT_TRUE(row("r01/c01").gate_open());
   EXPECT_TRUE(restarted().latches.empty());
-  EXPECT_EQ(restarted().last_latch_number, 2U);
+  EXPECT_TRUE(restarted().trip.open.empty());
+  EXPECT_EQ(restarted().last_latch_number, file_.back().number());
+}
+
+TEST_F(interlock_logic, refuses_a_reset_before_the_trip_has_done_its_work_or_before_a_minute_of_dry) {
+  arm();
+  read("r01/c01", all(DetectorReading::LEAK));
+  read("r01/c01", all(DetectorReading::DRY));
+  now_ms_ += 61'000;
+  read("r01/c01", all(DetectorReading::DRY));
+  EXPECT_TRUE(absl::IsFailedPrecondition(reset("r01/c01"))) << "the tray was not read off";
+  feed(power_read{"r01/c01", power_seen::off});
+  EXPECT_TRUE(reset("r01/c01").ok());
+  read("r01/c02", all(DetectorReading::LEAK));
+  feed(power_read{"r01/c02", power_seen::off});
+  read("r01/c02", all(DetectorReading::DRY));
+  now_ms_ += 60'000;
+  read("r01/c02", all(DetectorReading::DRY));
+  EXPECT_TRUE(absl::IsFailedPrecondition(reset("r01/c02"))) << "dry for 60 s is not more than 60 s";
+  now_ms_ += 1;
+  EXPECT_TRUE(reset("r01/c02").ok());
 }
 
 TEST_F(interlock_logic, refuses_a_reset_without_a_reason) {
@@ -253,7 +248,7 @@ TEST_F(interlock_logic, refuses_a_reset_while_wet_unknown_or_stale) {
 TEST_F(interlock_logic, a_reset_that_cannot_be_written_has_not_happened) {
   arm();
   read("r01/c01", all(DetectorReading::LEAK));
-  read("r01/c01", all(DetectorReading::DRY));
+  go_off_and_dry("r01/c01");
   disk_ = absl::UnavailableError("no space");
   EXPECT_FALSE(reset("r01/c01").ok());
   EXPECT_TRUE(row("r01/c01").latched());
@@ -267,8 +262,9 @@ TEST_F(interlock_logic, a_latch_that_cannot_be_written_holds_and_is_written_late
   EXPECT_FALSE(interlock_.latches.at("r01/c01").durable());
   disk_ = absl::OkStatus();
   read("r01/c01", all(DetectorReading::DRY));
-  ASSERT_EQ(file_.size(), 1U);
+  ASSERT_EQ(latch_lines().size(), 1U);
   EXPECT_EQ(file_.front().number(), 1U);
+  EXPECT_TRUE(interlock_.unwritten.empty());
   EXPECT_TRUE(interlock_.latches.at("r01/c01").durable());
 }
 
@@ -426,6 +422,7 @@ TEST_F(interlock_mutants, a_latch_forgotten_at_restart_opens_the_gate) {
 TEST_F(interlock_mutants, a_reset_while_wet_is_taken) {
   arm();
   read("r01/c01", all(DetectorReading::LEAK));
+  feed(power_read{"r01/c01", power_seen::off});
   core::switch_mutant("interlock_resets_while_wet");
   EXPECT_TRUE(reset("r01/c01").ok());
 }

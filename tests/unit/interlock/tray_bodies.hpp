@@ -13,12 +13,20 @@ namespace busbar::interlock::test {
 inline const std::string detectors_path =
     "/redfish/v1/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors";
 
+inline const std::string system_path = "/redfish/v1/Systems/System_0";
+inline const std::string reset_path = system_path + "/Actions/ComputerSystem.Reset";
+
 // A compute tray as bodies by path; answers one request at a time and remembers what was asked.
 class tray {
  public:
   tray() {
     bodies["/redfish/v1/"] =
-        R"({"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}},"Chassis":{"@odata.id":"/redfish/v1/Chassis"}})";
+        R"({"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}},"Chassis":{"@odata.id":"/redfish/v1/Chassis"},
+            "Systems":{"@odata.id":"/redfish/v1/Systems"}})";
+    bodies["/redfish/v1/Systems"] =
+        R"({"Members":[{"@odata.id":"/redfish/v1/Systems/HGX_Baseboard_0"},{"@odata.id":"/redfish/v1/Systems/System_0"}]})";
+    bodies["/redfish/v1/Systems/HGX_Baseboard_0"] = R"({"Id":"HGX_Baseboard_0","PowerState":"On"})";
+    turn("On");
     bodies["/redfish/v1/Chassis"] =
         R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/BMC_0"},{"@odata.id":"/redfish/v1/Chassis/Chassis_0"}]})";
     bodies["/redfish/v1/Chassis/BMC_0"] = R"({"Id":"BMC_0"})";
@@ -53,6 +61,12 @@ class tray {
                          R"(","Status":{"State":")" + enabled + R"(","Health":")" + health + R"("}})";
   }
 
+  void turn(const std::string& state) {
+    bodies[system_path] = R"({"Id":"System_0","PowerState":")" + state +
+                          R"(","Actions":{"#ComputerSystem.Reset":{"target":")" + reset_path +
+                          R"(","ResetType@Redfish.AllowableValues":["On","ForceOff","GracefulShutdown"]}}})";
+  }
+
   void volts(const std::string& name, double value) {
     bodies[raw_path(name)] =
         R"({"Id":")" + id(name) + R"(","Reading":)" + std::to_string(value) +
@@ -62,6 +76,11 @@ class tray {
   http_response serve(const http_request& request) {
     asked.push_back(request);
     http_response response;
+    if (request.method == "POST" && request.path == reset_path) {
+      response.status = ended ? 401 : 204;
+      if (!ended && !ignores_off && request.body == R"({"ResetType":"ForceOff"})") turn("Off");
+      return response;
+    }
     if (request.method == "POST") {
       response.status = login_status;
       response.token = "token-1";
@@ -81,6 +100,7 @@ class tray {
   int login_status = 201;
   int sessions = 6;
   bool ended = false;
+  bool ignores_off = false;
 };
 
 }  // namespace busbar::interlock::test
