@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "busbar/journal/spec.pb.h"
@@ -127,6 +128,12 @@ template <class T>
 using answer = std::function<void(absl::StatusOr<T>)>;
 using done = std::function<void(absl::Status)>;
 
+// Asked on the I/O thread right before an act leaves for the device, however long it waited there.
+using act_check = std::function<bool()>;
+// The answer to an act whose check said no: nothing was sent.
+absl::Status act_withheld();
+bool is_withheld(const absl::Status& status);
+
 class bmc {
  public:
   virtual ~bmc() = default;
@@ -157,6 +164,11 @@ class bmc {
   virtual void read_power(answer<power_facts> reply) = 0;
   // Asks only; success is what read_power shows later. 400 because the state is already so is success.
   virtual void reset(reset_type type, done reply) = 0;
+  // The same, if `allowed` still says so when the request leaves; else it is withheld.
+  virtual void reset_if(reset_type type, act_check allowed, done reply) {
+    if (!allowed()) return reply(act_withheld());
+    reset(type, std::move(reply));
+  }
   virtual void set_boot_once(boot_facts wanted, done reply) = 0;
   virtual void read_boot_once(answer<boot_facts> reply) = 0;
 

@@ -7,6 +7,7 @@
 
 #include "actors/core/digest.hpp"
 #include "actors/core/errors.hpp"
+#include "actors/core/mutant.hpp"
 #include "actors/core/regular_file.hpp"
 #include "actors/node/identity_logic.hpp"
 
@@ -108,6 +109,18 @@ void check_image(const device_context& context, const call& wanted, call_answer 
   });
 }
 
+// What takes energy away goes out at once; what brings it, on a permit that holds as it leaves.
+void reset(devices::bmc& driver, const device_context& context, const call& wanted, call_answer reply) {
+  const bool off = wanted.reset == devices::reset_type::force_off ||
+                   wanted.reset == devices::reset_type::graceful_shutdown;
+  if (off) return driver.reset(wanted.reset, plain(std::move(reply)));
+  const auto allowed = [lease = wanted.lease, last_ns = wanted.not_after_ns, clock = context.clock] {
+    const bool holds = lease != nullptr && lease->holds() && clock().monotonic_ns <= last_ns;
+    return holds || BUSBAR_MUTANT(withdrawn_permit_used);
+  };
+  driver.reset_if(wanted.reset, allowed, plain(std::move(reply)));
+}
+
 using attribute_map = std::map<std::string, devices::attribute_facts>;
 
 void firmware_call(devices::bmc& driver, const device_context& context, const call& wanted,
@@ -136,8 +149,6 @@ void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
       return driver.list_accounts(typed<std::vector<devices::account_facts>>(std::move(reply)));
     case call_op::read_power:
       return driver.read_power(typed<devices::power_facts>(std::move(reply)));
-    case call_op::reset:
-      return driver.reset(wanted.reset, plain(std::move(reply)));
     case call_op::read_boot_once:
       return driver.read_boot_once(typed<devices::boot_facts>(std::move(reply)));
     case call_op::read_detectors:
@@ -155,6 +166,7 @@ void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
     case call_op::read_nvlink:
       return driver.read_nvlink(typed<devices::nvlink_facts>(std::move(reply)));
     case call_op::bind:
+    case call_op::reset:
     case call_op::login_factory:
     case call_op::login_own:
     case call_op::login_breakglass:
@@ -196,6 +208,7 @@ void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_conte
   }
   if (needs_credentials(wanted.op)) return with_credentials(*driver, context, wanted, std::move(reply));
   if (wanted.op == call_op::set_boot_once) return set_boot_once(*driver, context, std::move(reply));
+  if (wanted.op == call_op::reset) return reset(*driver, context, wanted, std::move(reply));
   if (is_firmware(wanted.op)) return firmware_call(*driver, context, wanted, std::move(reply));
   read_call(*driver, wanted, std::move(reply));
 }

@@ -23,6 +23,7 @@ struct device_context {
   std::shared_ptr<const journal::RackSpec> spec;
   std::shared_ptr<const journal::Node> node;
   std::string rack_uid;
+  std::function<core::instant()> clock;  // asked on the driver's thread
 };
 
 using call_answer = std::function<void(absl::Status, call_facts)>;

@@ -150,7 +150,8 @@ void node_shell::set_timer(node_self self, std::int64_t at_ns) {
 void node_shell::call_device(node_self self, const call& wanted) {
   if (wanted.op == call_op::bind) {
     driver = with.drivers->make_bmc(wanted.text, logic.node.spec().kind());
-    if (!wanted.names.empty() && !wanted.names.front().empty()) driver->pin(wanted.names.front());
+    const bool pinned = !wanted.names.empty() && !wanted.names.front().empty();
+    if (pinned && !BUSBAR_MUTANT(changed_certificate_accepted)) driver->pin(wanted.names.front());
     const node_actor owner = self;
     driver->on_session([owner](devices::session_facts session) {
       caf::anon_send(owner, make_event(session_opened{std::move(session.uri)}));
@@ -160,7 +161,7 @@ void node_shell::call_device(node_self self, const call& wanted) {
   const node_actor me = self;
   const std::uint64_t id = wanted.id;
   device_context context{with.secrets, with.agents, with.run_blocking, with.site_dir,
-                         logic.spec,   published,   logic.rack_uid};
+                         logic.spec,   published,   logic.rack_uid,    with.clock};
   start_device_call(driver, std::move(context), wanted, [me, id](absl::Status status, call_facts facts) {
     caf::anon_send(me, make_event(call_done{id, std::move(status), std::move(facts)}));
   });

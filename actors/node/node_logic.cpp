@@ -193,6 +193,7 @@ void engine::on_agent(const agent_news& news) {
     boot.set_agent_serial(news.event.hello.dmi_serial());
     boot.set_agent_connected(true);
   } else if (news.event.what == kind::lost) {
+    run().agent_before = false;
     machine_.change().mutable_boot()->set_agent_connected(false);
   } else if (news.event.what == kind::refused) {
     run().agent_refused = news.event;

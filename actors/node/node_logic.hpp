@@ -21,6 +21,7 @@
 #include "actors/core/clock.hpp"
 #include "actors/core/errors.hpp"
 #include "actors/devices/bmc.hpp"
+#include "actors/node/permit_lease.hpp"
 #include "actors/validation/agent_port.hpp"
 #include "busbar/journal/event.pb.h"
 #include "busbar/journal/spec.pb.h"
@@ -67,6 +68,9 @@ struct call {
   std::string text;
   std::vector<std::string> names;
   std::map<std::string, std::string> values;
+  // A reset that brings energy leaves only while this holds, and not after this moment.
+  std::shared_ptr<const permit_lease> lease;
+  std::int64_t not_after_ns = core::never_ns;
 };
 
 using call_facts =
@@ -123,6 +127,7 @@ struct permit_answer {
   bool granted = false;
   std::string why;
   std::optional<core::fault> fault;
+  std::shared_ptr<const permit_lease> lease = nullptr;  // with a grant; a blind window has none
 };
 struct armed {
   absl::Status status;
@@ -177,6 +182,7 @@ struct run_state {
   unsigned attempts = 0;  // of the current phase
   absl::Status last_error;
   bool permit_held = false;
+  std::shared_ptr<const permit_lease> lease;
   std::int64_t permit_at_ns = 0;                 // when it was given: it says nothing about later
   std::int64_t detectors_at_ns = INT64_MIN / 2;  // when they were last read dry
   // scratch of the phases
@@ -191,6 +197,7 @@ struct run_state {
   std::string boot_id_before;
   std::optional<validation::agent_event>
       agent_refused;  // of this boot; it may come before its power is read back
+  bool agent_before = false;  // was there when a restart was about to be asked, and was not lost since
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
   bool restart_composed = false;  // off and on instead of ForceRestart

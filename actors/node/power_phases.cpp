@@ -73,6 +73,7 @@ outcome take_permit(machine& m, const node_event& event) {
   }
   m.run().last_error = absl::OkStatus();
   m.run().permit_held = true;
+  m.run().lease = answer->lease;
   m.run().permit_at_ns = m.now().monotonic_ns;
   return outcome::next();
 }
@@ -96,15 +97,31 @@ std::optional<outcome> first_look_again(machine& m, phase_id detectors, phase_id
 void give_permit_back(machine& m) {
   if (!m.run().permit_held) return;
   m.run().permit_held = false;
+  m.run().lease.reset();
   m.act(release_permit{});
 }
 
+// Energy is brought on the permit's lease, and soon: a commit that took long has made the look at the
+// detectors an old one.
 outcome ask_reset(machine& m, devices::reset_type type) {
+  constexpr std::int64_t leaves_within_ns = 2'000'000'000;
   m.open_intent("reset", devices::redfish_name(type));
   call wanted;
   wanted.op = call_op::reset;
   wanted.reset = type;
+  wanted.lease = m.run().lease;
+  wanted.not_after_ns = m.now().monotonic_ns + leaves_within_ns;
   return m.ask(wanted);
+}
+
+// Nothing has left for the device: there is nothing to read back, and the way to the act begins again.
+outcome act_was_withheld(machine& m, const absl::Status& why, devices::reset_type type, phase_id detectors) {
+  m.close_intent("reset", devices::redfish_name(type));
+  if (type == devices::reset_type::force_restart && m.run().agent_before)
+    m.change().mutable_boot()->set_agent_connected(true);  // of the host that was not restarted
+  give_permit_back(m);
+  m.run().last_error = why;
+  return outcome::jump(detectors);
 }
 
 outcome enter_boot_once(machine& m) {
@@ -257,6 +274,12 @@ outcome enter_power_on(machine& m) {
 outcome take_power_on(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
+  if (devices::is_withheld(done->status)) {
+    journal::NodePower& power = *m.change().mutable_power();
+    power.set_wanted(journal::POWER_OFF);
+    power.set_on_count(power.on_count() - 1);
+    return act_was_withheld(m, done->status, devices::reset_type::on, phase_id::detectors);
+  }
   if (!done->status.ok()) {
     if (is_transient(done->status)) {
       m.run().last_error = done->status;

@@ -99,6 +99,7 @@ outcome enter_rs_reset(machine& m) {
   if (m.run().restart_composed) return outcome::jump(phase_id::rs_on);  // off already
   m.run().boot_id_before = m.node().boot().boot_id();
   m.run().agent_refused.reset();
+  m.run().agent_before = m.node().boot().agent_connected();
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::force_restart);
 }
@@ -107,6 +108,8 @@ outcome take_rs_reset(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (done->status.ok()) return outcome::jump(phase_id::rs_wait_on);
+  if (devices::is_withheld(done->status))
+    return act_was_withheld(m, done->status, devices::reset_type::force_restart, phase_id::rs_detectors);
   if (core::fault_of(done->status) == fault::POWER_RESET_NOT_OFFERED) {
     m.run().restart_composed = true;  // off and on instead
     return outcome::jump(phase_id::rs_off);
@@ -149,6 +152,8 @@ outcome take_rs_on(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (done->status.ok()) return outcome::next();
+  if (devices::is_withheld(done->status))
+    return act_was_withheld(m, done->status, devices::reset_type::on, phase_id::rs_detectors);
   if (!is_transient(done->status)) return m.on_error(done->status);
   m.run().last_error = done->status;
   m.run().on_unsure = true;

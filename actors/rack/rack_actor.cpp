@@ -16,6 +16,8 @@ constexpr auto lease_interval = std::chrono::seconds(2);
 }  // namespace
 
 void rack_shell::take(rack_self self, rack_event event) {
+  if (const auto* heard = std::get_if<interlock_heard>(&event); heard != nullptr && heard->view != nullptr)
+    withdraw_where_shut(logic.run, *heard->view);
   inbox.push_back(make_event(std::move(event)));
   pump(self);
 }

@@ -45,7 +45,10 @@ class engine {
   // rack_permits.cpp
   void want(const permit_wanted& event);
   void release(const std::string& member);
+  void release_held(const std::string& member);
   void grant_permits();
+  void withdraw_permits();
+  std::set<std::string> promised() const;
   void end_stale_blind_windows();
   std::optional<refusal> refuse(const std::string& member, node::permit_kind kind) const;
   std::optional<refusal> refuse_power(const journal::Node& member) const;

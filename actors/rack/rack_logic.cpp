@@ -375,6 +375,7 @@ void engine::take(const rack_event& event) {
     advance();
     report_rows();
     drive_shutdown();
+    withdraw_permits();
     grant_permits();
     tell_goals();
     finish_bringup();

@@ -115,13 +115,18 @@ struct pending_permit {
   std::string told;  // the last refusal, told once
 };
 
+struct held_permit {
+  node::permit_kind kind;
+  std::shared_ptr<node::permit_lease> lease;  // of an act that brings energy
+};
+
 struct rack_run {
   member_map members;
   cooling_state cooling;
   std::shared_ptr<const interlock_view> interlock;
   bool reading_latches = false;
   std::map<std::string, pending_permit> pending;
-  std::map<std::string, node::permit_kind> held;
+  std::map<std::string, held_permit> held;
   std::int64_t last_group_ns = INT64_MIN / 2;  // when the present inrush group began
   unsigned group_used = 0;
   std::map<std::string, devices::nvlink_facts> nvlink;
@@ -151,5 +156,9 @@ struct step_result {
 };
 
 step_result step(rack_state& state, const rack_event& event, core::instant now);
+
+// At the moment a heartbeat comes, also while the rack waits for its journal: permits of members whose gate is
+// shut are taken back. step() takes back for every other reason.
+void withdraw_where_shut(rack_run& run, const interlock_view& heard);
 
 }  // namespace busbar::rack

@@ -12,17 +12,57 @@ namespace busbar::rack {
 using core::fault;
 using node::permit_kind;
 
+namespace {
+
+void withdraw(const held_permit& held) {
+  if (held.lease != nullptr) held.lease->withdraw();
+}
+
+}  // namespace
+
 void engine::want(const permit_wanted& event) {
-  run().held.erase(event.member);
+  release_held(event.member);
   run().pending[event.member] = pending_permit{event.kind, {}};
 }
 
 void engine::release(const std::string& member) {
   const auto held = run().held.find(member);
-  if (held != run().held.end() && held->second == permit_kind::blind_window)
+  if (held != run().held.end() && held->second.kind == permit_kind::blind_window)
     act(announce_blind{member, false});
-  run().held.erase(member);
+  release_held(member);
   run().pending.erase(member);
+}
+
+void engine::release_held(const std::string& member) {
+  const auto held = run().held.find(member);
+  if (held == run().held.end()) return;
+  withdraw(held->second);
+  run().held.erase(held);
+}
+
+// What was granted is judged again with all that comes to be known: an act that has not left yet stays.
+void engine::withdraw_permits() {
+  for (const auto& [member, held] : run().held) {
+    if (held.lease != nullptr && held.lease->holds() && refuse(member, held.kind)) withdraw(held);
+  }
+}
+
+void withdraw_where_shut(rack_run& run, const interlock_view& heard) {
+  for (const auto& [name, held] : run.held) {
+    const auto member = run.members.find(name);
+    const bool shelf = member != run.members.end() && member->second->spec().kind() == journal::POWER_SHELF;
+    if (!shelf && !judge_gate(heard, name).allowed && !BUSBAR_MUTANT(gate_ignored)) withdraw(held);
+  }
+}
+
+// Members that were told they may turn on, and have not said yet that they do.
+std::set<std::string> engine::promised() const {
+  std::set<std::string> names;
+  if (BUSBAR_MUTANT(promises_not_counted)) return names;
+  for (const auto& [name, held] : run().held) {
+    if (held.kind == permit_kind::power_on && held.lease->holds()) names.insert(name);
+  }
+  return names;
 }
 
 // A daemon that died inside a blind window forgets the permit, not the interlock its window: without its end
@@ -32,7 +72,7 @@ void engine::end_stale_blind_windows() {
   for (const auto& device : run().interlock->status->devices()) {
     if (!device.blind()) continue;
     const auto held = run().held.find(device.name());
-    if (held != run().held.end() && held->second == permit_kind::blind_window) continue;
+    if (held != run().held.end() && held->second.kind == permit_kind::blind_window) continue;
     const auto member = run().members.find(device.name());
     if (member != run().members.end() && member->second->blind_window()) continue;
     act(announce_blind{device.name(), false});
@@ -43,7 +83,7 @@ std::optional<refusal> engine::refuse_blind(const journal::Node& member) const {
   std::ptrdiff_t blind = 0;  // ours to give, and those left open by a restart of this daemon
   for (const auto& [name, other] : run().members) {
     const auto held = run().held.find(name);
-    const bool ours = held != run().held.end() && held->second == permit_kind::blind_window;
+    const bool ours = held != run().held.end() && held->second.kind == permit_kind::blind_window;
     if (name != member.name() && (ours || other->blind_window())) ++blind;
   }
   if (blind >= static_cast<std::ptrdiff_t>(most_blind_trays)) {
@@ -76,7 +116,7 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
     return refusal{fault::POWER_LEAK_LATCHED, "a leak is latched on this tray"};
   }
   if (member.power().wanted() != journal::POWER_ON) {
-    if (auto budget = over_budget(rack().spec(), run().members, member)) return budget;
+    if (auto budget = over_budget(rack().spec(), run().members, promised(), member)) return budget;
   }
   return std::nullopt;
 }
@@ -133,8 +173,10 @@ void engine::grant_permits() {
       continue;
     }
     if (kind == permit_kind::blind_window) act(announce_blind{member, true});
-    act(answer_permit{member, node::permit_answer{kind, true, {}, std::nullopt}});
-    run().held[member] = kind;
+    const auto lease =
+        kind == permit_kind::blind_window ? nullptr : std::make_shared<node::permit_lease>();
+    act(answer_permit{member, node::permit_answer{kind, true, {}, std::nullopt, lease}});
+    run().held[member] = held_permit{kind, lease};
     it = run().pending.erase(it);
   }
 }

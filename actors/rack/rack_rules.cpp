@@ -198,7 +198,7 @@ journal::NodeStep goal_of(journal::RackStep step, const journal::Rack& rack, con
 }
 
 std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members,
-                                   const journal::Node& next) {
+                                   const std::set<std::string>& promised, const journal::Node& next) {
   const auto peak_kw = [](const journal::Node& node) {
     return node.spec().kind() == journal::COMPUTE_TRAY ? compute_tray_peak_kw : switch_tray_peak_kw;
   };
@@ -213,7 +213,7 @@ std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_m
       if (node->power().observed() == journal::POWER_ON) {
         given_kw += spec.sku().power_shelf().psus() * spec.sku().power_shelf().psu_watts() / 1000.0;
       }
-    } else if (name != next.name() && may_draw(*node)) {
+    } else if (name != next.name() && (may_draw(*node) || promised.contains(name))) {
       drawn_kw += peak_kw(*node);
     }
   }

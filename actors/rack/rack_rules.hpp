@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,10 @@ std::string members_wait(journal::RackStep from, const journal::RackSpec& spec, 
 // How far a member should go while the rack stands at `step`.
 journal::NodeStep goal_of(journal::RackStep step, const journal::Rack& rack, const journal::Node& member);
 
-// kW that would be drawn at most with one more member of this kind on; refused above the manifest's limit or
-// what the shelves that are on can give.
+// kW that would be drawn at most with one more member of this kind on, those promised power included; refused
+// above the manifest's limit or what the shelves that are on can give.
 std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_map& members,
-                                   const journal::Node& next);
+                                   const std::set<std::string>& promised, const journal::Node& next);
 
 // The fabric read from both sides: one primary, one clique and partition, every GPU's links up, as many ports
 // up on the switch side as links on the GPU side.

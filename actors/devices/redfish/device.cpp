@@ -100,6 +100,7 @@ std::shared_ptr<device::entry> device::next() {
 
 void device::put_on_wire(const std::shared_ptr<entry>& item) {
   const request& wanted = item->wanted;
+  if (wanted.still_allowed && !wanted.still_allowed()) return give(item, response{act_withheld(), 0, {}, {}});
   http_request out;
   out.method = wanted.method;
   out.path = wanted.uri;

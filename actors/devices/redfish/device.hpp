@@ -53,6 +53,7 @@ struct request {
   bool retry_login = true;    // false: a 401 is the answer
   std::string session_token;  // used in place of the current one (deletion of the old session)
   milliseconds timeout{0};    // 0: the device's own
+  act_check still_allowed;    // asked as it leaves, each time; no: withheld. Empty: always
 };
 
 // status is not OK when no HTTP answer came (it carries the fault); else http is the answer's code, whatever

@@ -70,6 +70,7 @@ task<absl::Status> set_password(driver_ptr d, credentials account);
 task<absl::StatusOr<power_place>> find_power(driver_ptr d, priority urgency);
 task<absl::StatusOr<power_facts>> read_power(driver_ptr d);
 task<absl::Status> reset(driver_ptr d, reset_type type);
+task<absl::Status> reset_if(driver_ptr d, reset_type type, act_check allowed);
 task<absl::Status> set_boot_once(driver_ptr d, boot_facts wanted);
 task<absl::StatusOr<boot_facts>> read_boot_once(driver_ptr d);
 task<absl::Status> reset_manager(driver_ptr d);

@@ -113,6 +113,11 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 task<absl::Status> reset(driver_ptr d, reset_type type) {
+  const absl::Status answer = co_await reset_if(d, type, act_check());
+  co_return answer;
+}
+
+task<absl::Status> reset_if(driver_ptr d, reset_type type, act_check allowed) {
   const bool off = type == reset_type::force_off || type == reset_type::graceful_shutdown;
   const priority urgency = off ? priority::safety : priority::command;
   const absl::StatusOr<power_place> place = co_await find_power(d, urgency);
@@ -126,12 +131,16 @@ task<absl::Status> reset(driver_ptr d, reset_type type) {
                                      d->device->address(), word, joined(place->offered)));
   }
   const std::string body = json_object({{"ResetType", json_quote(word)}});
-  const response answer = co_await post(d->device, place->target, body, urgency);
+  request wanted;
+  wanted.method = http_method::post;
+  wanted.uri = place->target;
+  wanted.urgency = urgency;
+  wanted.body = body;
+  wanted.still_allowed = allowed;
+  const response answer = co_await d->device->send(wanted);
   if (answer.good()) co_return absl::OkStatus();
-  request named;
-  named.method = http_method::post;
-  named.uri = place->target;
-  const absl::Status refused = fault_of_answer(*d->device, named, answer);
+  if (is_withheld(answer.status)) co_return answer.status;
+  const absl::Status refused = fault_of_answer(*d->device, wanted, answer);
   if (!answer.status.ok() || (answer.http != 400 && answer.http != 409)) co_return refused;
   // A refusal because it is so already is success, if the state read says so.
   const absl::StatusOr<power_facts> seen = co_await read_power(d);

@@ -53,6 +53,9 @@ class redfish_bmc final : public bmc {
 
   void read_power(answer<power_facts> reply) override { run(&redfish::read_power, std::move(reply)); }
   void reset(reset_type type, done reply) override { run(&redfish::reset, std::move(reply), type); }
+  void reset_if(reset_type type, act_check allowed, done reply) override {
+    run(&redfish::reset_if, std::move(reply), type, std::move(allowed));
+  }
   void set_boot_once(boot_facts wanted, done reply) override {
     run(&redfish::set_boot_once, std::move(reply), std::move(wanted));
   }

@@ -247,7 +247,8 @@ void tray_bench::perform(const effect& wanted) {
   } else if (const auto* permit = std::get_if<want_permit>(&wanted)) {
     permits_asked.push_back(permit->kind);
     pending_.emplace_back(permit_answer{permit->kind, grants, grants ? "" : refusal_words,
-                                        grants ? std::nullopt : refusal_fault});
+                                        grants ? std::nullopt : refusal_fault,
+                                        grants ? std::make_shared<permit_lease>() : nullptr});
   } else if (std::holds_alternative<release_permit>(wanted)) {
     ++releases;
   } else if (std::holds_alternative<arm_interlock>(wanted)) {
@@ -292,7 +293,7 @@ void tray_bench::perform_call(const call& wanted) {
   }
   device_context context{secrets_,       agents_,    [](const std::function<void()>& work) { work(); },
                          site_.string(), state.spec, std::make_shared<const journal::Node>(stored),
-                         state.rack_uid};
+                         state.rack_uid, [this] { return now; }};
   const std::size_t acts_before = device->acts.size();
   start_device_call(driver_, std::move(context), wanted,
                     [this, id = wanted.id](absl::Status status, call_facts facts) {
