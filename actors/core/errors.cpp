@@ -9,6 +9,13 @@ namespace busbar::core {
 namespace {
 
 constexpr std::string_view payload_url = "busbar/fault";
+constexpr std::string_view expected_url = "busbar/expected";
+constexpr std::string_view seen_url = "busbar/seen";
+
+std::string payload_of(const absl::Status& status, std::string_view url) {
+  const auto payload = status.GetPayload({url.data(), url.size()});
+  return payload.has_value() ? std::string(*payload) : std::string();
+}
 
 constexpr auto fault_texts = std::to_array<fault_text>({
 #define BUSBAR_FAULT(name, status, meaning, evidence, next_step, commands) \
@@ -36,6 +43,17 @@ absl::Status make_fault(fault code, std::string_view message) {
   status.SetPayload({payload_url.data(), payload_url.size()}, absl::Cord({name.data(), name.size()}));
   return status;
 }
+
+absl::Status make_fault(fault code, std::string_view message, std::string_view expected, std::string_view seen) {
+  absl::Status status = make_fault(code, message);
+  status.SetPayload({expected_url.data(), expected_url.size()}, absl::Cord({expected.data(), expected.size()}));
+  status.SetPayload({seen_url.data(), seen_url.size()}, absl::Cord({seen.data(), seen.size()}));
+  return status;
+}
+
+std::string expected_of(const absl::Status& status) { return payload_of(status, expected_url); }
+
+std::string seen_of(const absl::Status& status) { return payload_of(status, seen_url); }
 
 std::optional<fault> fault_of(const absl::Status& status) {
   const auto payload = status.GetPayload({payload_url.data(), payload_url.size()});

@@ -33,7 +33,12 @@ std::optional<fault> fault_named(std::string_view name);
 
 // A status that carries its fault; message says what was tried, on what, what came back, what to do next.
 absl::Status make_fault(fault code, std::string_view message);
+// The same with what was expected and what was seen there instead: pins, versions, values, as they are.
+absl::Status make_fault(fault code, std::string_view message, std::string_view expected, std::string_view seen);
 // The fault a status carries, if any.
 std::optional<fault> fault_of(const absl::Status& status);
+// Empty when the status carries none.
+std::string expected_of(const absl::Status& status);
+std::string seen_of(const absl::Status& status);
 
 }  // namespace busbar::core

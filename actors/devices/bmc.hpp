@@ -143,7 +143,8 @@ class bmc {
   virtual void probe(answer<probe_facts> reply) = 0;
   virtual void pin(std::string certificate_sha256) = 0;
 
-  // Opens the one session of this driver; later calls use it. 401 gives CREDENTIAL_FACTORY_REFUSED.
+  // Opens the one session of this driver; later calls use it. 401 gives CREDENTIAL_FACTORY_REFUSED, or
+  // CREDENTIAL_LOCKED_OUT where the device says that the account is locked.
   virtual void login(credentials login, answer<session_facts> reply) = 0;
   // 401 or 404 at deletion is no error.
   virtual void delete_session(std::string uri, done reply) = 0;
@@ -151,6 +152,8 @@ class bmc {
   // Wrong logins are counted by the driver, all users together, and no more than three are sent; this clears
   // the count (an operator's unlock).
   virtual void forget_wrong_logins() {}
+  // What was sent before this driver was made, by user: it counts on from there.
+  virtual void count_wrong_logins([[maybe_unused]] std::map<std::string, int> so_far) {}
   // Told on the I/O thread of each session that the driver had to open by itself (after a 401), so that its
   // URI can be kept.
   virtual void on_session([[maybe_unused]] std::function<void(session_facts)> listener) {}
@@ -160,6 +163,8 @@ class bmc {
   // Reads the account list before the POST: an account that is there already is success without a POST.
   virtual void create_account(credentials account, std::string role, done reply) = 0;
   virtual void set_password(credentials account, done reply) = 0;
+  // Reads the account list before the DELETE: an account that is not there is success without one.
+  virtual void delete_account(std::string user, done reply) = 0;
 
   virtual void read_power(answer<power_facts> reply) = 0;
   // Asks only; success is what read_power shows later. 400 because the state is already so is success.
@@ -182,6 +187,9 @@ class bmc {
   // device knows (running or done), by the task list's Payload or messages; empty when there is none, so that
   // no push is repeated.
   virtual void find_update(std::string component, answer<std::string> reply) = 0;
+  // The newest task that may be an update and names no component at all, running or ended; empty when there
+  // is none. Such a task may be one that was pushed and never heard of.
+  virtual void find_unnamed_update(answer<std::string> reply) = 0;
   virtual void reset_manager(done reply) = 0;
 
   // BIOS attributes by name; device attributes by the baseline's dotted names (leak_reaction.critical,

@@ -45,7 +45,8 @@ absl::Status fake_bmc::reach() {
   if (!device_->reachable) return make_fault(fault::BMC_UNREACHABLE, "the fake device is unreachable");
   if (pin_.empty()) pin_ = device_->certificate;
   if (pin_ != device_->certificate) {
-    return make_fault(fault::CERTIFICATE_CHANGED, "pinned " + pin_ + ", seen " + device_->certificate);
+    return make_fault(fault::CERTIFICATE_CHANGED, "pinned " + pin_ + ", seen " + device_->certificate, pin_,
+                      device_->certificate);
   }
   return absl::OkStatus();
 }
@@ -54,12 +55,15 @@ absl::Status fake_bmc::enter() {
   if (absl::Status status = reach(); !status.ok()) return status;
   if (device_->sessions.count(session_) == 0) {
     const auto account = device_->accounts.find(login_.user);
-    const bool valid = account != device_->accounts.end() && account->second.password == login_.password;
+    const bool valid = account != device_->accounts.end() && account->second.password == login_.password &&
+                       !account->second.locked;
     if (login_.user.empty()) return make_fault(fault::BMC_FORBIDDEN, "no session");
     if (!valid) {
-      if (wrong_logins_ >= 3) return make_fault(fault::CREDENTIAL_LOCKED_OUT, "three wrong logins");
-      ++wrong_logins_;
+      if (!may_log_in()) return make_fault(fault::CREDENTIAL_LOCKED_OUT, "three wrong logins");
+      ++wrong_logins_[login_.user];
       device_->acts.push_back("refused " + login_.user);
+      if (account != device_->accounts.end() && account->second.locked)
+        return make_fault(fault::CREDENTIAL_LOCKED_OUT, login_.user + " is locked by the BMC");
       return make_fault(fault::CREDENTIAL_FACTORY_REFUSED, "the login of " + login_.user + " was refused");
     }
     session_ = "/redfish/v1/SessionService/Sessions/" + std::to_string(device_->next_session++);
@@ -83,7 +87,7 @@ void fake_bmc::pin(std::string certificate_sha256) {
 }
 
 void fake_bmc::login(credentials login, answer<session_facts> reply) {
-  if (wrong_logins_ >= 3) {
+  if (!may_log_in()) {
     return give<session_facts>(
         reply, make_fault(fault::CREDENTIAL_LOCKED_OUT, "three wrong logins; no more are tried"));
   }
@@ -94,7 +98,7 @@ void fake_bmc::login(credentials login, answer<session_facts> reply) {
   }
   const credentials before = std::exchange(login_, login);
   const absl::Status status = enter();
-  if (status.ok()) wrong_logins_ = 0;
+  if (status.ok()) wrong_logins_.erase(login.user);
   const bool change = core::fault_of(status) == fault::CREDENTIAL_CHANGE_REQUIRED;
   if (!status.ok() && !change) {
     login_ = before;
@@ -110,7 +114,17 @@ void fake_bmc::delete_session(std::string uri, done reply) {
 }
 
 void fake_bmc::forget_wrong_logins() {
-  wrong_logins_ = 0;
+  wrong_logins_.clear();
+}
+
+void fake_bmc::count_wrong_logins(std::map<std::string, int> so_far) {
+  wrong_logins_ = std::move(so_far);
+}
+
+bool fake_bmc::may_log_in() const {
+  int all = 0;
+  for (const auto& [user, count] : wrong_logins_) all += count;
+  return all < 3;
 }
 
 void fake_bmc::identify(answer<identity_facts> reply) {
@@ -148,6 +162,15 @@ void fake_bmc::set_password(credentials account, done reply) {
   if (device_->change_required_of == account.user) device_->change_required_of.clear();
   if (login_.user == account.user) login_ = account;
   device_->acts.push_back("password " + account.user);
+  give(reply, absl::OkStatus());
+}
+
+void fake_bmc::delete_account(std::string user, done reply) {
+  if (absl::Status status = enter(); !status.ok()) return give(reply, status);
+  if (device_->accounts.erase(user) != 0) {
+    device_->acts.push_back("delete " + user);
+    std::erase_if(device_->sessions, [&user](const auto& session) { return session.second == user; });
+  }
   give(reply, absl::OkStatus());
 }
 
@@ -232,9 +255,15 @@ void fake_bmc::find_update(std::string component, answer<std::string> reply) {
   if (absl::Status status = enter(); !status.ok()) return give<std::string>(reply, status);
   std::string newest;
   for (const auto& [uri, task] : device_->tasks) {
-    if (task.component == component) newest = uri;
+    if (task.component == component && device_->tasks_name_components) newest = uri;
   }
   give<std::string>(reply, newest);
+}
+
+void fake_bmc::find_unnamed_update(answer<std::string> reply) {
+  if (absl::Status status = enter(); !status.ok()) return give<std::string>(reply, status);
+  const bool none = device_->tasks.empty() || device_->tasks_name_components;
+  give<std::string>(reply, none ? std::string() : device_->tasks.rbegin()->first);
 }
 
 void fake_bmc::reset_manager(done reply) {
@@ -265,7 +294,8 @@ void fake_bmc::write_bios(std::map<std::string, std::string> values, done reply)
   if (absl::Status status = enter(); !status.ok()) return give(reply, status);
   for (const auto& [name, value] : values) {
     if (device_->bios.count(name) == 0)
-      return give(reply, make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name));
+      return give(reply,
+                  make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name, value, "no such attribute"));
   }
   for (const auto& [name, value] : values) device_->bios_pending[name] = value;
   give(reply, absl::OkStatus());
@@ -290,7 +320,8 @@ void fake_bmc::write_device(std::map<std::string, std::string> values, done repl
   for (const auto& [name, value] : values) {
     const auto found = device_->device_attributes.find(name);
     if (found == device_->device_attributes.end()) {
-      return give(reply, make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name));
+      return give(reply,
+                  make_fault(fault::CONFIG_READ_ONLY, "no attribute " + name, value, "no such attribute"));
     }
     found->second = value;
   }

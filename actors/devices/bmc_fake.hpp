@@ -16,6 +16,7 @@ namespace busbar::devices {
 struct fake_account {
   std::string password;
   std::string role;
+  bool locked = false;  // and the device says so
 };
 
 struct fake_task {
@@ -48,6 +49,7 @@ struct fake_device {
   std::size_t parts_not_shown = 0;  // announced beyond those
   std::map<std::string, std::string> firmware;
   std::map<std::string, fake_task> tasks;  // URI -> task; push starts one, the test ends it
+  bool tasks_name_components = true;       // false: nobody can tell what a task updates
   std::map<std::string, std::string> bios;
   std::map<std::string, std::string> bios_pending;
   std::map<std::string, std::string> device_attributes;
@@ -72,10 +74,12 @@ class fake_bmc final : public bmc {
   void login(credentials login, answer<session_facts> reply) override;
   void delete_session(std::string uri, done reply) override;
   void forget_wrong_logins() override;
+  void count_wrong_logins(std::map<std::string, int> so_far) override;
   void identify(answer<identity_facts> reply) override;
   void list_accounts(answer<std::vector<account_facts>> reply) override;
   void create_account(credentials account, std::string role, done reply) override;
   void set_password(credentials account, done reply) override;
+  void delete_account(std::string user, done reply) override;
   void read_power(answer<power_facts> reply) override;
   void reset(reset_type type, done reply) override;
   void set_boot_once(boot_facts wanted, done reply) override;
@@ -86,6 +90,7 @@ class fake_bmc final : public bmc {
   void push_firmware(std::string component, std::string image_path, answer<std::string> reply) override;
   void read_task(std::string uri, answer<task_facts> reply) override;
   void find_update(std::string component, answer<std::string> reply) override;
+  void find_unnamed_update(answer<std::string> reply) override;
   void reset_manager(done reply) override;
   void read_bios(std::vector<std::string> names,
                  answer<std::map<std::string, attribute_facts>> reply) override;
@@ -107,7 +112,8 @@ class fake_bmc final : public bmc {
   std::string pin_;
   credentials login_;
   std::string session_;
-  int wrong_logins_ = 0;
+  std::map<std::string, int> wrong_logins_;  // by user
+  bool may_log_in() const;
 };
 
 }  // namespace busbar::devices

@@ -181,6 +181,13 @@ bool task_is_for(json_view body, std::string_view component) {
   return false;
 }
 
+bool task_may_be_any_update(json_view body, const std::vector<std::string>& components) {
+  const auto target = body["Payload"]["TargetUri"].text();
+  if (target && target->find("Update") == std::string::npos) return false;
+  return std::none_of(components.begin(), components.end(),
+                      [&body](const std::string& component) { return task_is_for(body, component); });
+}
+
 std::optional<bool> decode_link_up(json_view port) {
   const auto word = port["LinkStatus"].text();
   if (!word) return std::nullopt;

@@ -98,6 +98,8 @@ task_facts decode_task(json_view body, int http);
 // Whether a task is an update of this component, by its payload or its messages; and when it began, as text
 // that sorts.
 bool task_is_for(json_view body, std::string_view component);
+// Whether a task may be an update of any component: it names none of these, and is not said to be other work.
+bool task_may_be_any_update(json_view body, const std::vector<std::string>& components);
 // LinkStatus: true up, false not up, nullopt unknown.
 std::optional<bool> decode_link_up(json_view port);
 

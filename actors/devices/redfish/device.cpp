@@ -279,7 +279,8 @@ absl::Status device::fault_for(const request& wanted, const http_outcome& outcom
           fault::CERTIFICATE_CHANGED,
           fmt::format("{}: pinned certificate {}, seen {}; nothing was sent; trust the new one if the change "
                       "is legitimate",
-                      what, pin_, outcome.reply.certificate_sha256));
+                      what, pin_, outcome.reply.certificate_sha256),
+          pin_, outcome.reply.certificate_sha256);
     case transport_error::too_large:
       return make_fault(fault::BMC_BAD_DATA,
                         fmt::format("{}: the answer is too large ({})", what, outcome.detail));

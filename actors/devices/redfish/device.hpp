@@ -115,6 +115,7 @@ class device : public std::enable_shared_from_this<device> {
   void use_basic(const credentials& reader);
   int wrong_logins() const;
   void forget_wrong_logins() { wrong_logins_.clear(); }
+  void count_wrong_logins(std::map<std::string, int> so_far) { wrong_logins_ = std::move(so_far); }
   // Told of every session that the driver opened by itself after a 401.
   void on_session(std::function<void(session_facts)> listener) { listener_ = std::move(listener); }
 

@@ -66,6 +66,7 @@ task<absl::StatusOr<identity_facts>> identify(driver_ptr d);
 task<absl::StatusOr<std::vector<account_facts>>> list_accounts(driver_ptr d);
 task<absl::Status> create_account(driver_ptr d, credentials account, std::string role);
 task<absl::Status> set_password(driver_ptr d, credentials account);
+task<absl::Status> delete_account(driver_ptr d, std::string user);
 
 task<absl::StatusOr<power_place>> find_power(driver_ptr d, priority urgency);
 task<absl::StatusOr<power_facts>> read_power(driver_ptr d);
@@ -81,6 +82,7 @@ task<absl::StatusOr<inventory_facts>> read_inventory(driver_ptr d);
 task<absl::StatusOr<std::vector<component_facts>>> read_firmware(driver_ptr d);
 task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string component, std::string image_path);
 task<absl::StatusOr<std::string>> find_update(driver_ptr d, std::string component);
+task<absl::StatusOr<std::string>> find_unnamed_update(driver_ptr d);
 task<absl::StatusOr<task_facts>> read_task(driver_ptr d, std::string uri);
 
 using attribute_map = std::map<std::string, attribute_facts>;

@@ -236,4 +236,19 @@ task<absl::Status> set_password(driver_ptr d, credentials account) {
   co_return changed;
 }
 
+task<absl::Status> delete_account(driver_ptr d, std::string user) {
+  const absl::StatusOr<std::vector<account_facts>> accounts = co_await list_accounts(d);
+  if (!accounts.ok()) co_return accounts.status();
+  const auto found = std::find_if(accounts->begin(), accounts->end(),
+                                  [&user](const account_facts& one) { return one.name == user; });
+  if (found == accounts->end()) co_return absl::OkStatus();
+  request wanted;
+  wanted.method = http_method::del;
+  wanted.uri = found->uri;
+  wanted.urgency = priority::command;
+  const response answer = co_await d->device->send(wanted);
+  if (answer.good() || (answer.status.ok() && answer.http == 404)) co_return absl::OkStatus();
+  co_return fault_of_answer(*d->device, wanted, answer);
+}
+
 }  // namespace busbar::devices::redfish

@@ -17,7 +17,7 @@ struct update_place {
   std::string push;
 };
 
-task<update_place> find_update(driver_ptr d) {
+task<update_place> find_update_service(driver_ptr d) {
   update_place place;
   const absl::StatusOr<std::string> uri = co_await root_link(d, "UpdateService");
   if (!uri.ok()) {
@@ -46,7 +46,7 @@ std::string path_of(const std::string& location) {
 }  // namespace
 
 task<absl::StatusOr<std::vector<component_facts>>> read_firmware(driver_ptr d) {
-  const update_place place = co_await find_update(d);
+  const update_place place = co_await find_update_service(d);
   if (!place.status.ok()) co_return place.status;
   const listing list = co_await fetch_list(d->device, place.inventory, priority::telemetry, list_of::bodies);
   if (!list.ok()) co_return list.status;
@@ -67,7 +67,7 @@ task<absl::StatusOr<std::vector<component_facts>>> read_firmware(driver_ptr d) {
 }
 
 task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string component, std::string image_path) {
-  const update_place place = co_await find_update(d);
+  const update_place place = co_await find_update_service(d);
   if (!place.status.ok()) co_return place.status;
   if (place.push.empty()) {
     co_return make_fault(fault::FIRMWARE_REFUSED,
@@ -116,33 +116,71 @@ task<absl::StatusOr<std::string>> push_firmware(driver_ptr d, std::string compon
   co_return path_of(location.value_or(link.value_or("")));
 }
 
-task<absl::StatusOr<std::string>> find_update(driver_ptr d, std::string component) {
+namespace {
+
+struct tasks_read {
+  absl::Status status;
+  listing list;
+  std::vector<fetched> bodies;
+};
+
+task<tasks_read> read_tasks(driver_ptr d) {
+  tasks_read read;
   const absl::StatusOr<std::string> service_uri = co_await root_link(d, "Tasks");
-  if (!service_uri.ok()) co_return service_uri.status();
+  read.status = service_uri.status();
+  if (!service_uri.ok()) co_return read;
   const fetched service = co_await fetch(d->device, *service_uri, priority::command);
-  if (!service.ok()) co_return service.status;
+  read.status = service.status;
+  if (!service.ok()) co_return read;
   const auto tasks_uri = service.body()["Tasks"].link();
-  if (!tasks_uri) co_return std::string();
-  const listing list = co_await fetch_list(d->device, *tasks_uri, priority::command, list_of::bodies);
-  if (!list.ok()) co_return list.status;
-  const std::vector<fetched> tasks = co_await fetch_members(d->device, list, priority::command);
+  if (!tasks_uri) co_return read;
+  read.list = co_await fetch_list(d->device, *tasks_uri, priority::command, list_of::bodies);
+  read.status = read.list.status;
+  if (!read.list.ok()) co_return read;
+  read.bodies = co_await fetch_members(d->device, read.list, priority::command);
+  co_return read;
+}
+
+// The newest of the tasks that a rule takes; empty when there is none.
+template <class Rule>
+absl::StatusOr<std::string> newest_task(const driver& d, const tasks_read& tasks, const Rule& takes) {
+  if (!tasks.status.ok()) return tasks.status;
   std::string newest;
   std::string newest_start;
-  for (const fetched& one : tasks) {
+  for (const fetched& one : tasks.bodies) {
     if (one.not_found()) continue;  // ended and gone between the list and the read
     // A task that cannot be read may be the one: to answer "none" would let a push be repeated.
-    if (!one.ok()) co_return one.status;
-    if (!task_is_for(one.body(), component)) continue;
+    if (!one.ok()) return one.status;
+    if (!takes(one.body())) continue;
     const std::string start = one.body()["StartTime"].text().value_or("");
     if (!newest.empty() && start < newest_start) continue;
     newest = one.uri;
     newest_start = start;
   }
-  if (newest.empty() && !list.complete) {
-    co_return make_fault(fault::BMC_BAD_DATA, fmt::format("the task list of {} is incomplete: {}",
-                                                          d->device->address(), list.incomplete_why));
+  if (newest.empty() && !tasks.list.complete) {
+    return make_fault(fault::BMC_BAD_DATA, fmt::format("the task list of {} is incomplete: {}",
+                                                       d.device->address(), tasks.list.incomplete_why));
   }
-  co_return newest;
+  return newest;
+}
+
+}  // namespace
+
+task<absl::StatusOr<std::string>> find_update(driver_ptr d, std::string component) {
+  const tasks_read tasks = co_await read_tasks(d);
+  co_return newest_task(*d, tasks, [&component](json_view body) { return task_is_for(body, component); });
+}
+
+task<absl::StatusOr<std::string>> find_unnamed_update(driver_ptr d) {
+  const update_place place = co_await find_update_service(d);
+  if (!place.status.ok()) co_return place.status;
+  const listing inventory = co_await fetch_list(d->device, place.inventory, priority::command);
+  if (!inventory.ok()) co_return inventory.status;
+  std::vector<std::string> components;
+  for (const std::string& uri : inventory.members) components.push_back(last_part(plain_uri(uri)));
+  const tasks_read tasks = co_await read_tasks(d);
+  co_return newest_task(*d, tasks,
+                        [&components](json_view body) { return task_may_be_any_update(body, components); });
 }
 
 task<absl::StatusOr<task_facts>> read_task(driver_ptr d, std::string uri) {

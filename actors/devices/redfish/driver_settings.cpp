@@ -30,7 +30,8 @@ task<bios_read> fetch_bios(driver_ptr d) {
   if (place->bios.empty()) {
     bios.status = make_fault(fault::CONFIG_READ_ONLY,
                              fmt::format("{} on {} has no Bios; its attributes cannot be read or set",
-                                         place->uri, d->device->address()));
+                                         place->uri, d->device->address()),
+                             "a Bios resource", "none");
     co_return bios;
   }
   bios.now = co_await fetch(d->device, place->bios, priority::command);
@@ -44,13 +45,14 @@ task<bios_read> fetch_bios(driver_ptr d) {
 }
 
 // A change that the device rejects by name of the attribute.
-absl::Status as_config_fault(const absl::Status& status, const std::string& what) {
+absl::Status as_config_fault(const absl::Status& status, const std::string& what, const std::string& wanted,
+                             const std::string& now) {
   const std::string text(status.message());
   for (const char* word :
        {"PropertyNotWritable", "PropertyUnknown", "PropertyReadOnly", "PropertyValueNotInList",
         "PropertyValueTypeError", "PropertyValueOutOfRange", "PropertyValueFormatError"}) {
     if (text.find(word) != std::string::npos)
-      return make_fault(fault::CONFIG_READ_ONLY, what + " was refused: " + text);
+      return make_fault(fault::CONFIG_READ_ONLY, what + " was refused: " + text, wanted, now);
   }
   return status;
 }
@@ -76,21 +78,26 @@ task<absl::Status> write_bios(driver_ptr d, value_map values) {
   if (!bios.status.ok()) co_return bios.status;
   const json_view now = bios.now.body()["Attributes"];
   std::vector<std::pair<std::string, std::string>> changes;
+  std::string wanted, present;
   for (const auto& [name, value] : values) {
     const std::string what = fmt::format("BIOS attribute {} = {} on {}", name, value, d->device->address());
     if (now[name].missing())
-      co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute");
+      co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute", value,
+                           "no such attribute");
     const auto json = json_like(now[name], value);
     if (!json)
       co_return make_fault(fault::CONFIG_READ_ONLY,
-                           what + ": the attribute is of another type: " + now[name].raw());
+                           what + ": the attribute is of another type: " + now[name].raw(), value,
+                           now[name].raw());
+    wanted += fmt::format("{}{} = {}", wanted.empty() ? "" : ", ", name, value);
+    present += fmt::format("{}{} = {}", present.empty() ? "" : ", ", name, now[name].raw());
     changes.emplace_back(name, *json);
   }
   if (changes.empty()) co_return absl::OkStatus();
   const std::string target = bios.pending.uri.empty() ? bios.now.uri : bios.pending.uri;
   const std::string body = json_object({{"Attributes", json_object(changes)}});
   const absl::Status changed = co_await patch(d->device, target, body, priority::command);
-  co_return as_config_fault(changed, fmt::format("BIOS change on {}", d->device->address()));
+  co_return as_config_fault(changed, fmt::format("BIOS change on {}", d->device->address()), wanted, present);
 }
 
 namespace {
@@ -200,12 +207,14 @@ task<absl::Status> write_device(driver_ptr d, value_map values) {
       const auto json = json_like(now, value);
       if (!json)
         co_return make_fault(fault::CONFIG_READ_ONLY,
-                             what + ": the attribute is of another type: " + now.raw());
+                             what + ": the attribute is of another type: " + now.raw(), value, now.raw());
       const std::string change = wrap(place.path, *json);
       const absl::Status changed = co_await patch(d->device, body.uri, change, priority::command);
-      if (!changed.ok()) co_return as_config_fault(changed, what);
+      if (!changed.ok()) co_return as_config_fault(changed, what, value, now.raw());
     }
-    if (!any) co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute");
+    if (!any)
+      co_return make_fault(fault::CONFIG_READ_ONLY, what + ": the device has no such attribute", value,
+                           "no such attribute");
   }
   co_return absl::OkStatus();
 }

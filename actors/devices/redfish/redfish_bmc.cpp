@@ -36,6 +36,9 @@ class redfish_bmc final : public bmc {
   void forget_wrong_logins() override {
     loop_->post([d = driver_] { d->device->forget_wrong_logins(); });
   }
+  void count_wrong_logins(std::map<std::string, int> so_far) override {
+    loop_->post([d = driver_, so_far = std::move(so_far)] { d->device->count_wrong_logins(so_far); });
+  }
   void on_session(std::function<void(session_facts)> listener) override {
     loop_->post([d = driver_, listener] { d->device->on_session(listener); });
   }
@@ -49,6 +52,9 @@ class redfish_bmc final : public bmc {
   }
   void set_password(credentials account, done reply) override {
     run(&redfish::set_password, std::move(reply), std::move(account));
+  }
+  void delete_account(std::string user, done reply) override {
+    run(&redfish::delete_account, std::move(reply), std::move(user));
   }
 
   void read_power(answer<power_facts> reply) override { run(&redfish::read_power, std::move(reply)); }
@@ -78,6 +84,9 @@ class redfish_bmc final : public bmc {
   }
   void find_update(std::string component, answer<std::string> reply) override {
     run(&redfish::find_update, std::move(reply), std::move(component));
+  }
+  void find_unnamed_update(answer<std::string> reply) override {
+    run(&redfish::find_unnamed_update, std::move(reply));
   }
   void reset_manager(done reply) override { run(&redfish::reset_manager, std::move(reply)); }
 

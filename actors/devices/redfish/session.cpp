@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "actors/core/errors.hpp"
+#include "actors/devices/redfish/decode.hpp"
 #include "actors/devices/redfish/device.hpp"
 
 namespace busbar::devices::redfish {
@@ -94,6 +95,33 @@ int device::wrong_logins() const {
   return all;
 }
 
+// Devices say it in different words, if they say it at all.
+static bool says_locked(const std::string& body) {
+  const auto document = json_document::parse(body);
+  if (!document) return false;
+  const auto messages = messages_of(document->root());
+  return std::any_of(messages.begin(), messages.end(), [](const extended_message& m) {
+    return lower_case(m.id).find("locked") != std::string::npos ||
+           lower_case(m.text).find("locked") != std::string::npos;
+  });
+}
+
+static absl::Status refused_login(const device& on, const std::string& user, const std::string& body) {
+  if (says_locked(body)) {
+    return make_fault(
+        fault::CREDENTIAL_LOCKED_OUT,
+        fmt::format("{} has locked the account of user {} ({}); wait for its lock-out window before "
+                    "the next login",
+                    on.address(), user, describe_error(body)),
+        user + " let in", user + " locked by the BMC");
+  }
+  return make_fault(
+      fault::CREDENTIAL_FACTORY_REFUSED,
+      fmt::format("{} refused the login of user {} ({}); wrong logins by all users together: {} of {}",
+                  on.address(), user, describe_error(body), on.wrong_logins(),
+                  on.options().wrong_logins_limit));
+}
+
 void device::use_basic(const credentials& reader) {
   const std::string plain = reader.user + ":" + reader.password;
   std::string encoded(4 * ((plain.size() + 2) / 3) + 1, '\0');
@@ -136,8 +164,11 @@ task<absl::StatusOr<session_facts>> open_session(std::shared_ptr<device> self, c
   if (self->wrong_logins() >= self->options_.wrong_logins_limit) {
     co_return make_fault(
         fault::CREDENTIAL_LOCKED_OUT,
-        fmt::format("{}: {} wrong logins so far; no more are tried, so that the BMC does not lock out",
-                    self->address_, self->wrong_logins()));
+        fmt::format("{}: {} wrong logins so far, by all users; no more are tried, so that the BMC does not "
+                    "lock out",
+                    self->address_, self->wrong_logins()),
+        fmt::format("fewer than {} wrong logins", self->options_.wrong_logins_limit),
+        std::to_string(self->wrong_logins()));
   }
   if (!self->session_uri_.empty()) {
     request drop = plain(http_method::del, self->session_uri_);
@@ -159,11 +190,7 @@ task<absl::StatusOr<session_facts>> open_session(std::shared_ptr<device> self, c
                                                     has_message(answer.body, "ResourceAtUriUnauthorized")));
   if (refused) {
     ++self->wrong_logins_[login.user];
-    co_return make_fault(
-        fault::CREDENTIAL_FACTORY_REFUSED,
-        fmt::format("{} refused the login of user {} ({}); wrong logins so far: {} of {} allowed",
-                    self->address_, login.user, describe_error(answer.body), self->wrong_logins(),
-                    self->options_.wrong_logins_limit));
+    co_return refused_login(*self, login.user, answer.body);
   }
   if (!answer.good()) co_return fault_of_answer(*self, post, answer);
   const auto token = header_of(answer.headers, "x-auth-token");

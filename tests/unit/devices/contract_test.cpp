@@ -114,6 +114,35 @@ TEST_P(device_contract, a_wrong_password_is_named_and_no_more_than_three_are_sen
   EXPECT_TRUE(log_in().ok());
 }
 
+TEST_P(device_contract, a_locked_account_is_called_locked) {
+  w.device->accounts["root"].locked = true;
+  EXPECT_FAULT(log_in().status(), CREDENTIAL_LOCKED_OUT);
+  EXPECT_EQ(w.device->count_acts("refused root"), 1u);
+}
+
+TEST_P(device_contract, logins_that_were_refused_before_are_counted_on) {
+  w.driver->count_wrong_logins({{"root", 1}, {"busbar-1", 1}});
+  EXPECT_FAULT(log_in("root", "wrong").status(), CREDENTIAL_FACTORY_REFUSED);
+  EXPECT_FAULT(log_in().status(), CREDENTIAL_LOCKED_OUT);
+  EXPECT_EQ(w.device->count_acts("refused root"), 1u);
+}
+
+TEST_P(device_contract, an_account_is_deleted_once_and_one_that_is_not_there_is_success) {
+  w.device->accounts["busbar-1"] = {"secret", "Administrator"};
+  ASSERT_TRUE(log_in().ok());
+  EXPECT_TRUE(tell(&bmc::delete_account, std::string("busbar-1")).ok());
+  EXPECT_EQ(w.device->accounts.count("busbar-1"), 0u);
+  EXPECT_TRUE(tell(&bmc::delete_account, std::string("busbar-1")).ok());
+  EXPECT_EQ(w.device->count_acts("delete busbar-1"), 1u);
+}
+
+TEST_P(device_contract, another_certificate_is_named_with_both_pins) {
+  w.driver->pin("bb22");
+  const absl::Status refused = ask<probe_facts>(&bmc::probe).status();
+  EXPECT_EQ(core::expected_of(refused), "bb22");
+  EXPECT_EQ(core::seen_of(refused), "aa11");
+}
+
 TEST_P(device_contract, a_second_login_leaves_one_session) {
   w.device->accounts["busbar-1"] = {"secret", "Administrator"};
   const auto first = log_in();
@@ -292,6 +321,11 @@ TEST_P(device_contract, firmware_is_pushed_followed_and_read_back) {
   EXPECT_EQ(ask<task_facts>(&bmc::read_task, *task)->state, task_state::running);
   EXPECT_EQ(*ask<std::string>(&bmc::find_update, std::string("UEFI")), *task);
   EXPECT_EQ(*ask<std::string>(&bmc::find_update, std::string("FW_BMC_0")), "");
+  EXPECT_EQ(*ask<std::string>(&bmc::find_unnamed_update), "");
+  w.device->tasks_name_components = false;
+  EXPECT_EQ(*ask<std::string>(&bmc::find_update, std::string("UEFI")), "");
+  EXPECT_EQ(*ask<std::string>(&bmc::find_unnamed_update), *task);
+  w.device->tasks_name_components = true;
   w.device->end_task(*task, true);
   EXPECT_EQ(ask<task_facts>(&bmc::read_task, *task)->state, task_state::completed);
   const auto components = ask<std::vector<component_facts>>(&bmc::read_firmware);

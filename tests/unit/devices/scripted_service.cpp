@@ -150,7 +150,7 @@ void add_services(json& tree, const fake_device& device) {
     tree[accounts.back()] = {{"UserName", name},
                              {"RoleId", account.role},
                              {"Enabled", true},
-                             {"Locked", false},
+                             {"Locked", account.locked},
                              {"@odata.etag", "\"" + std::to_string(account.password.size()) + "\""}};
   }
   tree["/AccountService"] = {{"Accounts", link("/AccountService/Accounts")}};
@@ -169,7 +169,9 @@ void add_services(json& tree, const fake_device& device) {
     const char* const state = one.state == task_state::running     ? "Running"
                               : one.state == task_state::completed ? "Completed"
                                                                    : "Exception";
-    const json targets = {{"Targets", {root + "/UpdateService/FirmwareInventory/" + one.component}}};
+    const std::string target =
+        device.tasks_name_components ? "/UpdateService/FirmwareInventory/" + one.component : "";
+    const json targets = {{"Targets", {root + target}}};
     tree[path] = {{"TaskState", state},
                   {"TaskStatus", "OK"},
                   {"StartTime", "2026-01-01T00:00:0" + path.substr(path.size() - 1)},
@@ -248,6 +250,11 @@ http_outcome scripted_service::handle(const http_request& request) {
     outcome = post(request);
   } else if (request.method == http_method::patch) {
     outcome = patch(request);
+  } else if (const std::string accounts = root + "/AccountService/Accounts/";
+             request.path.starts_with(accounts)) {
+    const std::string user = request.path.substr(accounts.size());
+    outcome = device_->accounts.erase(user) != 0 ? answer(204, nullptr) : error(404, "ResourceNotFound");
+    if (outcome.reply.status == 204) device_->acts.push_back("delete " + user);
   } else {
     outcome =
         device_->sessions.erase(request.path) != 0 ? answer(204, nullptr) : error(404, "ResourceNotFound");
@@ -265,9 +272,11 @@ http_outcome scripted_service::get(const std::string& path) {
 http_outcome scripted_service::open_session(const json& body) {
   const std::string user = body.value("UserName", "");
   const auto account = device_->accounts.find(user);
-  if (account == device_->accounts.end() || account->second.password != body.value("Password", "")) {
+  const bool locked = account != device_->accounts.end() && account->second.locked;
+  if (account == device_->accounts.end() || locked ||
+      account->second.password != body.value("Password", "")) {
     device_->acts.push_back("refused " + user);
-    return error(401, "ResourceAtUriUnauthorized");
+    return error(401, locked ? "AccountLocked" : "ResourceAtUriUnauthorized");
   }
   if (device_->sessions.size() >= device_->session_limit) return error(503, "SessionLimitExceeded");
   const std::string uri = root + "/SessionService/Sessions/" + std::to_string(device_->next_session++);
