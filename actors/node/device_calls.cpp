@@ -56,7 +56,8 @@ absl::StatusOr<devices::credentials> credentials_for(const device_context& conte
                             "the manifest names no factory login for this kind of member");
   }
   auto factory = context.secrets->site_login(row->second);
-  if (!factory.ok() || op == call_op::login_factory) return factory;
+  const bool manifest = op == call_op::login_factory || op == call_op::restore_factory_password;
+  if (!factory.ok() || manifest) return factory;
   return vaulted(factory->user, breakglass_secret(node));
 }
 
@@ -68,7 +69,7 @@ void with_credentials(devices::bmc& driver, const device_context& context, const
     return driver.create_account(*std::move(login), "Administrator", plain(std::move(reply)));
   if (wanted.op == call_op::create_interlock_account)
     return driver.create_account(*std::move(login), "Operator", plain(std::move(reply)));
-  if (wanted.op == call_op::set_factory_password)
+  if (wanted.op == call_op::set_factory_password || wanted.op == call_op::restore_factory_password)
     return driver.set_password(*std::move(login), plain(std::move(reply)));
   driver.login(*std::move(login), typed<devices::session_facts>(std::move(reply)));
 }
@@ -104,7 +105,8 @@ void check_image(const device_context& context, const call& wanted, call_answer 
     if (seen == expected) return reply(absl::OkStatus(), std::monostate{});
     reply(core::make_fault(
               fault::FIRMWARE_DIGEST,
-              fmt::format("the image {} has SHA-256 {}, the baseline says {}", path, seen, expected)),
+              fmt::format("the image {} has SHA-256 {}, the baseline says {}", path, seen, expected), expected,
+              seen),
           std::monostate{});
   });
 }
@@ -131,6 +133,8 @@ void firmware_call(devices::bmc& driver, const device_context& context, const ca
   }
   if (wanted.op == call_op::find_update)
     return driver.find_update(wanted.text, typed<std::string>(std::move(reply)));
+  if (wanted.op == call_op::find_unnamed_update)
+    return driver.find_unnamed_update(typed<std::string>(std::move(reply)));
   if (wanted.op == call_op::read_task)
     return driver.read_task(wanted.text, typed<devices::task_facts>(std::move(reply)));
   if (wanted.op == call_op::reset_manager) return driver.reset_manager(plain(std::move(reply)));
@@ -165,6 +169,10 @@ void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
       return driver.write_device(wanted.values, plain(std::move(reply)));
     case call_op::read_nvlink:
       return driver.read_nvlink(typed<devices::nvlink_facts>(std::move(reply)));
+    case call_op::delete_interlock_account:
+    case call_op::delete_own_account:
+    case call_op::restore_factory_password:
+    case call_op::find_unnamed_update:
     case call_op::bind:
     case call_op::reset:
     case call_op::login_factory:
@@ -189,12 +197,12 @@ void read_call(devices::bmc& driver, const call& wanted, call_answer reply) {
 bool needs_credentials(call_op op) {
   return op == call_op::login_factory || op == call_op::login_own || op == call_op::login_breakglass ||
          op == call_op::create_own_account || op == call_op::create_interlock_account ||
-         op == call_op::set_factory_password;
+         op == call_op::set_factory_password || op == call_op::restore_factory_password;
 }
 
 bool is_firmware(call_op op) {
-  return op == call_op::push_firmware || op == call_op::find_update || op == call_op::read_task ||
-         op == call_op::reset_manager || op == call_op::read_firmware;
+  return op == call_op::push_firmware || op == call_op::find_update ||
+         op == call_op::find_unnamed_update || op == call_op::read_task || op == call_op::reset_manager || op == call_op::read_firmware;
 }
 
 }  // namespace
@@ -209,6 +217,10 @@ void start_device_call(const std::shared_ptr<devices::bmc>& driver, device_conte
   if (needs_credentials(wanted.op)) return with_credentials(*driver, context, wanted, std::move(reply));
   if (wanted.op == call_op::set_boot_once) return set_boot_once(*driver, context, std::move(reply));
   if (wanted.op == call_op::reset) return reset(*driver, context, wanted, std::move(reply));
+  if (wanted.op == call_op::delete_own_account)
+    return driver->delete_account(own_account(context.rack_uid), plain(std::move(reply)));
+  if (wanted.op == call_op::delete_interlock_account)
+    return driver->delete_account(interlock_account(context.rack_uid), plain(std::move(reply)));
   if (is_firmware(wanted.op)) return firmware_call(*driver, context, wanted, std::move(reply));
   read_call(*driver, wanted, std::move(reply));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/core/mutant.hpp"
+#include "actors/node/login_phases.hpp"
 #include "actors/node/node_phases.hpp"
 #include "actors/node/power_phases.hpp"
 #include "actors/node/restart_phases.hpp"
@@ -74,6 +75,19 @@ void close_blind_window(machine& m) {
   m.change().set_blind_until_wall_ns(0);
   m.close_intent("reset_manager");
   m.tell("blind_window_closed", "the BMC is back");
+}
+
+// Named with the versions that were wanted and are there.
+outcome refused(machine& m, const std::string& why) {
+  const FirmwareProgress& progress = *progress_of(m, m.run().component);
+  return outcome::fail(fault::FIRMWARE_REFUSED, why,
+                       fmt::format("{} {}", progress.component(), progress.wanted()),
+                       progress.seen().empty() ? "unknown" : progress.seen());
+}
+
+std::string fact_of(const machine& m, const std::string& name) {
+  const auto found = m.node().facts().find(name);
+  return found == m.node().facts().end() ? std::string() : found->second;
 }
 
 outcome enter_read_firmware(machine& m) {
@@ -180,6 +194,49 @@ outcome take_recover_push(machine& m, const node_event& event) {
   return outcome::jump(phase_id::poll_task);
 }
 
+// A task that names no component may be the push whose answer was lost. It is waited for and the version read
+// back decides. Before a push, such a task that is there already is waited for and remembered: it is not
+// ours.
+outcome enter_recover_unnamed(machine& m) {
+  if (BUSBAR_MUTANT(push_repeated)) return outcome::jump(phase_id::push);
+  return m.ask(call_op::find_unnamed_update);
+}
+
+outcome take_recover_unnamed(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const std::string uri = *facts_of<std::string>(*done);
+  if (uri.empty()) return outcome::jump(phase_id::push);
+  if (!m.intent_is_open("push_firmware", m.run().component)) {
+    if (fact_of(m, "unnamed_before") != uri) (*m.change().mutable_facts())["unnamed_before"] = uri;
+    return outcome::next();
+  }
+  if (fact_of(m, "unnamed_before") == uri) return outcome::jump(phase_id::push);  // had ended before our push
+  (*m.change().mutable_facts())["unnamed_task"] = m.run().component;
+  FirmwareProgress& progress = *progress_of(m, m.run().component);
+  progress.set_task_uri(uri);
+  progress.set_state(FirmwareProgress::PUSHING);
+  return outcome::jump(phase_id::poll_task);
+}
+
+outcome enter_wait_unnamed(machine& m) {
+  call wanted;
+  wanted.op = call_op::read_task;
+  wanted.text = fact_of(m, "unnamed_before");
+  return m.ask(std::move(wanted));
+}
+
+outcome take_wait_unnamed(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (!done->status.ok()) return m.on_error(done->status);
+  const bool running = facts_of<devices::task_facts>(*done)->state == devices::task_state::running;
+  if (!running) return outcome::next();
+  m.run().attempts = 0;
+  return outcome::again(task_interval);
+}
+
 outcome enter_push(machine& m) {
   const auto rows = baseline_rows(m);
   const journal::FirmwareRow& row = *row_of(rows, m.run().component);
@@ -200,13 +257,16 @@ outcome take_push(machine& m, const node_event& event) {
       m.run().last_error = done->status;
       return outcome::jump(phase_id::recover_push);
     }
-    return outcome::fail(fault::FIRMWARE_REFUSED, std::string(done->status.message()), m.run().component,
-                         "refused");
+    const auto named = core::fault_of(done->status);
+    if (named.has_value() && named != fault::FIRMWARE_REFUSED && !is_transient(done->status))
+      return m.on_error(done->status);
+    return refused(m, std::string(done->status.message()));
   }
   FirmwareProgress& progress = *progress_of(m, m.run().component);
   progress.set_state(FirmwareProgress::PUSHING);
   m.run().pushes = 0;
-  m.change().mutable_facts()->erase("task_gone");  // of an earlier try
+  for (const char* earlier : {"task_gone", "unnamed_task", "unnamed_before"})
+    m.change().mutable_facts()->erase(earlier);
   if (const auto* uri = facts_of<std::string>(*done)) progress.set_task_uri(*uri);
   m.tell("firmware_pushed", fmt::format("{} {} handed to the BMC", progress.component(), progress.wanted()));
   return outcome::next();
@@ -223,6 +283,20 @@ outcome enter_poll_task(machine& m) {
   return m.ask(std::move(wanted));
 }
 
+// The task that was taken for ours did not bring the version: now it is known that a push is due.
+outcome push_again(machine& m, const std::string& component) {
+  m.change().mutable_facts()->erase("unnamed_task");
+  FirmwareProgress& progress = *progress_of(m, component);
+  progress.set_state(FirmwareProgress::PENDING);
+  progress.clear_task_uri();
+  m.run().verify_reads = 0;
+  m.tell("firmware_push_due",
+         fmt::format("an update that named no component has ended and {} still reads {}", component,
+                     progress.seen().empty() ? "unknown" : progress.seen()),
+         "warning");
+  return outcome::jump(phase_id::pick_row);
+}
+
 outcome pushed(machine& m) {
   progress_of(m, m.run().component)->set_state(FirmwareProgress::PUSHED);
   m.close_intent("push_firmware", m.run().component);
@@ -233,8 +307,7 @@ outcome take_poll_task(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (m.now().monotonic_ns >= m.run().phase_deadline_ns) {
-    return outcome::fail(fault::FIRMWARE_REFUSED,
-                         fmt::format("the update of {} did not end in its time", m.run().component));
+    return refused(m, fmt::format("the update of {} did not end in its time", m.run().component));
   }
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& task = *facts_of<devices::task_facts>(*done);
@@ -251,9 +324,9 @@ outcome take_poll_task(machine& m, const node_event& event) {
       break;
   }
   m.close_intent("push_firmware", m.run().component);
+  if (fact_of(m, "unnamed_task") == m.run().component) return push_again(m, m.run().component);
   progress_of(m, m.run().component)->set_state(FirmwareProgress::FAILED);
-  return outcome::fail(fault::FIRMWARE_REFUSED,
-                       fmt::format("the update of {} failed: {}", m.run().component, task.message));
+  return refused(m, fmt::format("the update of {} failed: {}", m.run().component, task.message));
 }
 
 // ---- activation by a BMC reset: a planned blind window when the host is on
@@ -268,6 +341,7 @@ outcome take_permit_blind(machine& m, const node_event& event) {
   if (result.kind != outcome_kind::next) return result;
   m.change().set_blind_window(true);
   m.change().set_blind_until_wall_ns(m.now().wall_ns + longest_blind_ns);
+  m.change().mutable_facts()->erase("blind_pin");  // of an earlier window
   m.tell("blind_window_opened", "the BMC is about to restart; its detectors cannot be read until it is back",
          "warning");
   return result;
@@ -301,6 +375,7 @@ outcome enter_wait_bmc(machine& m) {
 outcome take_wait_bmc(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
+  if (const auto accepted = certificate_in_own_window(m, done->status)) return *accepted;
   const bool over = m.now().monotonic_ns >= m.run().phase_deadline_ns;
   if (!done->status.ok() && over && !BUSBAR_MUTANT(blind_window_without_end)) {
     return outcome::fail(
@@ -310,19 +385,19 @@ outcome take_wait_bmc(machine& m, const node_event& event) {
   }
   if (!done->status.ok()) return m.on_error(done->status);
   m.run().last_error = absl::OkStatus();
-  return outcome::next();
+  return outcome::jump(phase_id::login_after_reset);
 }
 
 outcome enter_login_after_reset(machine& m) {
-  return m.ask(call_op::login_own);
+  if (m.run().session_open) return outcome::next();  // under the certificate that was accepted
+  return refuse_when_locked_out(m, call_op::login_own);
 }
 
 outcome take_login_after_reset(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
-  if (!done->status.ok()) return m.on_error(done->status);
-  m.change().mutable_access()->set_session_uri(facts_of<devices::session_facts>(*done)->uri);
-  m.run().session_open = true;
+  if (const auto accepted = certificate_in_own_window(m, done->status)) return *accepted;
+  if (const auto problem = take_login(m, *done)) return *problem;
   m.run().own_session = true;
   return outcome::next();
 }
@@ -351,6 +426,7 @@ outcome take_verify_rows(machine& m, const node_event& event) {
     const auto gone = m.node().facts().find("task_gone");
     const bool lost = gone != m.node().facts().end() && gone->second == row.component();
     close_blind_window(m);
+    if (fact_of(m, "unnamed_task") == row.component()) return push_again(m, row.component());
     progress.set_state(FirmwareProgress::FAILED);
     return outcome::fail(lost ? fault::FIRMWARE_TASK_LOST : fault::FIRMWARE_UNCHANGED,
                          fmt::format("{} reported done and reads back another version", row.component()),
@@ -371,6 +447,10 @@ constexpr phase own_phases[] = {
      take_check_image},
     {phase_id::recover_push, "the update that the BMC may already know", fault::FIRMWARE_TASK_LOST,
      enter_recover_push, take_recover_push},
+    {phase_id::recover_unnamed, "the updates that the BMC knows without a component",
+     fault::FIRMWARE_TASK_LOST, enter_recover_unnamed, take_recover_unnamed},
+    {phase_id::wait_unnamed, "an update that names no component to end", fault::FIRMWARE_TASK_LOST,
+     enter_wait_unnamed, take_wait_unnamed},
     {phase_id::push, "the BMC to take a firmware image", fault::FIRMWARE_REFUSED, enter_push, take_push},
     {phase_id::poll_task, "a firmware update to end", fault::FIRMWARE_REFUSED, enter_poll_task,
      take_poll_task},
@@ -380,6 +460,13 @@ constexpr phase own_phases[] = {
      take_manager_reset},
     {phase_id::wait_bmc, "the BMC to come back from its restart", fault::FIRMWARE_ACTIVATION, enter_wait_bmc,
      take_wait_bmc},
+    {phase_id::cert_bind, "", fault::BMC_UNREACHABLE, enter_cert_bind, nullptr},
+    {phase_id::cert_login, "a login under its new certificate", fault::FIRMWARE_ACTIVATION, enter_cert_login,
+     take_cert_login},
+    {phase_id::cert_identify, "MAC and serial under its new certificate", fault::FIRMWARE_ACTIVATION,
+     enter_identify, take_cert_identify},
+    {phase_id::arm, "the interlock to take its new certificate", fault::POWER_INTERLOCK_NOT_ARMED,
+     enter_rearm, take_arm},
     {phase_id::login_after_reset, "a login after the BMC's restart", fault::FIRMWARE_ACTIVATION,
      enter_login_after_reset, take_login_after_reset},
     {phase_id::verify_rows, "the new versions to be read back", fault::FIRMWARE_UNCHANGED, enter_verify_rows,

@@ -63,6 +63,16 @@ std::optional<difference> compare_identity(const journal::Member& declared,
   return std::nullopt;
 }
 
+std::optional<difference> declared_difference(const journal::Node& node) {
+  const auto told = [](const std::string& text) {
+    return text.empty() ? std::optional<std::string>() : std::optional<std::string>(text);
+  };
+  devices::identity_facts read;
+  read.serial = told(node.identity().serial());
+  read.slot = told(node.identity().slot());
+  return compare_identity(node.spec(), read);
+}
+
 std::optional<std::string> foreign_owner(const std::vector<devices::account_facts>& accounts,
                                          std::string_view rack_uid) {
   const std::string own = own_account(rack_uid);

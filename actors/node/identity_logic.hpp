@@ -23,6 +23,9 @@ bool is_placeholder_serial(std::string_view serial);
 std::optional<difference> compare_identity(const journal::Member& declared,
                                            const devices::identity_facts& seen);
 
+// The same for what was read of a member before and its present row; nothing before it was read.
+std::optional<difference> declared_difference(const journal::Node& node);
+
 // The name of an account of another Busbar (busbar-<8 hex> that is not derived from rack_uid), if there is
 // one.
 std::optional<std::string> foreign_owner(const std::vector<devices::account_facts>& accounts,

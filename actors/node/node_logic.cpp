@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "actors/core/mutant.hpp"
+#include "actors/node/identity_logic.hpp"
+#include "actors/node/login_phases.hpp"
 #include "actors/node/node_machine.hpp"
 #include "actors/node/node_table.hpp"
 
@@ -23,6 +26,9 @@ class engine {
  private:
   void on_view(const rack_view& view);
   void on_retry(const retry& command);
+  void on_release(const release_bmc& command);
+  void on_trust(const trust_pin& command);
+  void check_declared_identity();
   void on_agent(const agent_news& news);
   void on_latch(const leak_latch& latch);
   void ask_nvlink();
@@ -69,7 +75,7 @@ const arrow* engine::current_arrow() const {
 
 bool engine::wants_down() const {
   const journal::Node& now_at = state_.node;
-  if (now_at.step() < journal::CREDENTIALED) return false;
+  if (now_at.step() < journal::CREDENTIALED || now_at.hold() != journal::HOLD_NONE) return false;
   // A host whose detectors cannot be seen past the end of the blind window is turned off, whatever its goal.
   const bool blind_too_long =
       now_at.blind_window() && now_at.has_failure() && now_at.power().observed() == journal::POWER_ON;
@@ -81,6 +87,8 @@ bool engine::wants_down() const {
 }
 
 bool engine::wants_work() const {
+  if (state_.node.hold() == journal::RELEASED) return false;
+  if (state_.node.hold() == journal::RELEASING) return !state_.node.has_failure();
   if (wants_down()) return true;
   if (state_.node.has_failure()) return false;
   if (state_.run.nvlink_waits && !state_.run.session_open)
@@ -89,6 +97,7 @@ bool engine::wants_work() const {
 }
 
 std::span<const phase> engine::current_phases() {
+  if (node().hold() == journal::RELEASING) return release_phases();
   if (run().reconnecting) return reconnect_phases();
   if (run().going_down) return power_down_phases();
   if (run().recheck) return recheck_phases();
@@ -120,7 +129,7 @@ void engine::enter_arrow() {
   run().attempts = 0;
   run().going_down = wants_down();
   const bool has_account = node().step() >= journal::CREDENTIALED || node().access().account_created();
-  run().reconnecting = has_account && !run().session_open;
+  run().reconnecting = has_account && !run().session_open && node().hold() == journal::HOLD_NONE;
   const arrow* const now_at = current_arrow();
   const std::int64_t limit =
       run().going_down || now_at == nullptr
@@ -135,7 +144,13 @@ void engine::show_waiting(std::string_view text) {
 }
 
 void engine::on_view(const rack_view& view) {
-  if (view.operation_id != node().operation_id()) machine_.change().set_operation_id(view.operation_id);
+  if (view.operation_id != node().operation_id()) {
+    machine_.change().set_operation_id(view.operation_id);
+    if (view.bringing_up && node().hold() == journal::RELEASED) {
+      machine_.change().set_hold(journal::HOLD_NONE);
+      machine_.tell("taken_up_again", "a bring-up takes over the BMC that was handed back");
+    }
+  }
   if (view.goal == node().goal()) return;
   const bool was_down = wants_down();
   const bool rises = view.goal >= journal::STAGED && node().goal() < journal::STAGED;
@@ -151,6 +166,10 @@ void engine::on_view(const rack_view& view) {
 
 void engine::on_retry(const retry& command) {
   journal::Node& changed = machine_.change();
+  changed.set_hold(journal::HOLD_NONE);
+  // Credentials are for the tray that the manifest means now.
+  if (changed.step() == journal::IDENTIFIED && declared_difference(changed).has_value())
+    changed.set_step(journal::DISCOVERED);
   const NodeStep failed_from = changed.step();
   if (command.from >= journal::DISCOVERED && command.from <= failed_from) {
     changed.set_step(static_cast<NodeStep>(command.from - 1));  // --from names the step to reach again
@@ -162,6 +181,44 @@ void engine::on_retry(const retry& command) {
   machine_.tell("retried", fmt::format("goes on at {}", step_word(changed.step())));
   restart_arrow();
   run().recheck = changed.step() >= journal::CREDENTIALED;  // earlier arrows look at identity themselves
+}
+
+void engine::on_release(const release_bmc& command) {
+  journal::Node& changed = machine_.change();
+  changed.set_hold(journal::RELEASING);
+  changed.clear_failure();
+  changed.set_operation_id(command.operation_id);
+  changed.set_step_entered_wall_ns(now_.wall_ns);
+  machine_.tell("release_started", fmt::format("the BMC is to be handed back: {}", command.reason),
+                "warning");
+  restart_arrow();
+  run().recheck = false;
+}
+
+void engine::on_trust(const trust_pin& command) {
+  machine_.change().mutable_identity()->set_pin_sha256(command.pin);
+  machine_.change().mutable_access()->set_interlock_armed(false);  // its record has the old pin
+  machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", command.reason),
+                "warning");
+  run().session_open = false;  // the driver at work holds the old pin
+  run().own_session = false;
+  on_retry(retry{});
+}
+
+// The manifest may have come to mean another tray than the one that was looked at. That one is not in
+// production any more, whatever it had reached; its energy is left as it is.
+void engine::check_declared_identity() {
+  if (node().step() < journal::IDENTIFIED || node().has_failure() || node().hold() != journal::HOLD_NONE)
+    return;
+  if (run().recheck || BUSBAR_MUTANT(wrong_serial_accepted)) return;  // it is about to be read anew
+  const auto other = declared_difference(node());
+  if (!other.has_value()) return;
+  journal::Node& changed = machine_.change();
+  // Credentialed is what a later tray falls to: its host, if it is on, is still ours to turn off.
+  changed.set_step(changed.step() >= journal::CREDENTIALED ? journal::CREDENTIALED : journal::DISCOVERED);
+  changed.clear_suite();
+  fail(outcome::fail(other->code, other->message, other->expected, other->seen));
+  changed.mutable_failure()->set_step(journal::IDENTIFIED);
 }
 
 // A tray with a latched leak has failed, whatever it had reached, and its power is unknown until it is read
@@ -194,6 +251,7 @@ void engine::on_agent(const agent_news& news) {
     boot.set_agent_connected(true);
   } else if (news.event.what == kind::lost) {
     run().agent_before = false;
+    run().went_down = true;
     machine_.change().mutable_boot()->set_agent_connected(false);
   } else if (news.event.what == kind::refused) {
     run().agent_refused = news.event;
@@ -225,14 +283,12 @@ bool engine::handle_outside_phases(const node_event& event) {
   } else if (const auto* again = std::get_if<retry>(&event)) {
     on_retry(*again);
   } else if (const auto* trusted = std::get_if<trust_pin>(&event)) {
-    machine_.change().mutable_identity()->set_pin_sha256(trusted->pin);
-    machine_.tell("pin_trusted", fmt::format("certificate pin set by an operator: {}", trusted->reason),
-                  "warning");
-    run().session_open = false;  // the driver at work holds the old pin
-    run().own_session = false;
-    on_retry(retry{});
+    on_trust(*trusted);
+  } else if (const auto* handed_back = std::get_if<release_bmc>(&event)) {
+    on_release(*handed_back);
   } else if (const auto* unlocked = std::get_if<unlock_logins>(&event)) {
     machine_.change().mutable_access()->set_login_failures(0);
+    machine_.change().mutable_access()->clear_wrong_logins();
     machine_.tell("logins_unlocked",
                   fmt::format("login attempts allowed again by an operator: {}", unlocked->reason),
                   "warning");
@@ -269,7 +325,10 @@ void engine::fail(const outcome& result) {
   const arrow* const now_at = current_arrow();
   journal::Node& changed = machine_.change();
   journal::Failure& failure = *changed.mutable_failure();
-  failure.set_step(now_at == nullptr || run().going_down ? changed.step() : now_at->to);
+  const bool releasing = changed.hold() == journal::RELEASING;
+  failure.set_step(now_at == nullptr || run().going_down || releasing ? changed.step() : now_at->to);
+  // Refused before anything was done: the tray is as it was.
+  if (releasing && changed.step() > journal::DISCOVERED) changed.set_hold(journal::HOLD_NONE);
   failure.set_fault(std::string(core::name_of(result.fault)));
   failure.set_message(result.message);
   failure.set_expected(result.expected);
@@ -294,6 +353,7 @@ void engine::finish_phases() {
     run().attempts = 0;
     return;
   }
+  if (node().hold() != journal::HOLD_NONE) return restart_arrow();  // handed back
   if (run().recheck && !run().going_down) {
     run().recheck = false;
     run().phase = 0;
@@ -394,6 +454,9 @@ void engine::take(const node_event& event) {
   // Trouble that is over names no later deadline.
   if (const call_done* const done = machine_.result_of(event); done != nullptr && done->status.ok())
     run().last_error = absl::OkStatus();
+  if (const auto* done = std::get_if<call_done>(&event);
+      done != nullptr && done->id != 0 && (done->id == run().open_call || done->id == run().nvlink_call))
+    count_refused_login(machine_, *done);
   if (!handle_outside_phases(event) && run().started && run().waiting && wants_work()) {
     const phase* const at = phase_at();
     if (at != nullptr && at->take != nullptr && run().again_at_ns == core::never_ns) {
@@ -401,6 +464,7 @@ void engine::take(const node_event& event) {
       if (result.kind != outcome_kind::wait) apply(result);
     }
   }
+  check_declared_identity();
   drive();
   ask_nvlink();
   if (!run().started) return;
@@ -417,22 +481,6 @@ step_result step(node_state& state, const node_event& event, core::instant now) 
   step_result out;
   engine(state, now, out).take(event);
   return out;
-}
-
-std::string own_secret(const journal::Node& node) {
-  return node.name() + "/own";
-}
-std::string interlock_secret(const journal::Node& node) {
-  return node.name() + "/interlock";
-}
-std::string breakglass_secret(const journal::Node& node) {
-  return node.name() + "/breakglass";
-}
-std::string own_account(std::string_view rack_uid) {
-  return fmt::format("busbar-{}", rack_uid.substr(0, 8));
-}
-std::string interlock_account(std::string_view rack_uid) {
-  return fmt::format("busbar-{}-il", rack_uid.substr(0, 8));
 }
 
 bool is_energised_step(NodeStep step) {

@@ -30,7 +30,8 @@
 namespace busbar::node {
 
 enum class call_op {
-  bind,  // no request: the driver for this address and pin (text = address, names[0] = pin)
+  bind,  // no request: the driver for this address and pin (text = address, names[0] = pin; values = wrong
+         // logins so far, by user)
   probe,
   login_factory,
   login_own,
@@ -40,7 +41,10 @@ enum class call_op {
   list_accounts,
   create_own_account,
   create_interlock_account,
-  set_factory_password,  // to the vaulted break-glass password
+  set_factory_password,      // to the vaulted break-glass password
+  restore_factory_password,  // back to the manifest's
+  delete_interlock_account,
+  delete_own_account,
   read_power,
   reset,          // reset
   set_boot_once,  // makes the one-time token and sets the URI with it
@@ -51,6 +55,7 @@ enum class call_op {
   check_image,    // text = image, names[0] = sha256
   push_firmware,  // text = image, names[0] = component
   find_update,    // text = component
+  find_unnamed_update,
   read_task,      // text = task URI
   reset_manager,
   read_bios,   // names
@@ -121,6 +126,7 @@ struct endpoint_conflict {  // discovery found something wrong about this member
 struct rack_view {  // what the rack tells its members
   journal::NodeStep goal = journal::DECLARED;
   std::string operation_id;
+  bool bringing_up = false;  // the operation is a bring-up: what was handed back is taken up again
 };
 struct permit_answer {
   permit_kind kind;
@@ -146,6 +152,10 @@ struct trust_pin {
   std::string pin;
   std::string reason;
 };
+struct release_bmc {  // hands the BMC back: factory password restored, our accounts deleted
+  std::string operation_id;
+  std::string reason;
+};
 struct unlock_logins {
   std::string reason;
 };
@@ -159,8 +169,8 @@ struct leak_latch {  // as the interlock's numbered records say
 };
 struct read_nvlink_now {};
 using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer,
-                                armed, agent_news, suite_judged, retry, trust_pin, unlock_logins,
-                                session_opened, leak_latch, read_nvlink_now>;
+                                armed, agent_news, suite_judged, retry, trust_pin, release_bmc,
+                                unlock_logins, session_opened, leak_latch, read_nvlink_now>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
@@ -174,6 +184,7 @@ struct run_state {
   bool waiting = false;  // the phase was entered and waits for an event
   std::uint64_t next_call = 1;
   std::uint64_t open_call = 0;  // 0 = none
+  std::string call_user;        // whose password a login within it would use
   std::uint64_t nvlink_call = 0;
   bool nvlink_waits = false;  // asked for while no session was open: that comes first
   std::int64_t again_at_ns = core::never_ns;
@@ -191,6 +202,7 @@ struct run_state {
   std::map<std::string, devices::attribute_facts> bios, device;
   std::map<std::string, std::string> bios_changes;
   std::string component;  // firmware row at work
+  std::string new_pin;    // shown within a blind window of ours, not accepted yet
   bool fallback_own =
       false;  // the factory login was refused: our own account of an earlier life is tried once
   std::string boot_uri;
@@ -198,6 +210,9 @@ struct run_state {
   std::optional<validation::agent_event>
       agent_refused;  // of this boot; it may come before its power is read back
   bool agent_before = false;  // was there when a restart was about to be asked, and was not lost since
+  bool went_down = false;     // the host was seen to leave its old boot after the restart was asked
+  bool restart_cycle = false;  // PowerCycle, after what was asked before had no effect
+  std::int64_t went_down_by_ns = core::never_ns;  // until when a restart must have shown an effect
   unsigned verify_reads = 0;
   bool bmc_seen_down = false;
   bool restart_composed = false;  // off and on instead of ForceRestart
@@ -233,6 +248,9 @@ std::string interlock_secret(const journal::Node& node);
 std::string breakglass_secret(const journal::Node& node);
 std::string own_account(std::string_view rack_uid);        // busbar-<8 hex>
 std::string interlock_account(std::string_view rack_uid);  // busbar-<8 hex>-il
+
+// What became of a BMC that was handed back, and what is left for a person to do.
+std::string released_words(const journal::Node& node);
 
 // Energised: has passed the step that turns it on.
 bool is_energised_step(journal::NodeStep step);

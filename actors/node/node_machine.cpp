@@ -30,6 +30,9 @@ std::string_view name_of(call_op op) {
                                        "create_own_account",
                                        "create_interlock_account",
                                        "set_factory_password",
+                                       "restore_factory_password",
+                                       "delete_interlock_account",
+                                       "delete_own_account",
                                        "read_power",
                                        "reset",
                                        "set_boot_once",
@@ -40,6 +43,7 @@ std::string_view name_of(call_op op) {
                                        "check_image",
                                        "push_firmware",
                                        "find_update",
+                                       "find_unnamed_update",
                                        "read_task",
                                        "reset_manager",
                                        "read_bios",
@@ -66,6 +70,7 @@ outcome machine::ask(call_op op) {
 
 outcome machine::ask(call wanted) {
   wanted.id = run().next_call++;
+  run().call_user = run().own_session ? own_account(rack_uid()) : std::string();
   run().open_call = wanted.id;
   out_.effects.emplace_back(std::move(wanted));
   return outcome::wait();
@@ -137,7 +142,7 @@ outcome machine::on_error(const absl::Status& status) {
     return outcome::again(std::min(longest_backoff, first_backoff * (1U << doublings)));
   }
   return outcome::fail(core::fault_of(status).value_or(core::fault::BMC_BAD_DATA),
-                       std::string(status.message()));
+                       std::string(status.message()), core::expected_of(status), core::seen_of(status));
 }
 
 std::int64_t machine::deadline_of(std::string_view key, std::int64_t default_s) const {

@@ -25,6 +25,10 @@ enum class phase_id : int {
   recheck_pin,
   recheck_identity,
   recheck_inventory,
+  // another certificate in a blind window of ours
+  cert_bind,
+  cert_login,
+  cert_identify,
   // identified
   change_demanded,
   identify,
@@ -62,6 +66,8 @@ enum class phase_id : int {
   pick_row,
   check_image,
   recover_push,
+  recover_unnamed,
+  wait_unnamed,
   push,
   poll_task,
   activate,
@@ -81,6 +87,7 @@ enum class phase_id : int {
   rs_off,
   rs_wait_off,
   rs_on,
+  rs_cycle,
   rs_wait_on,
   rs_wait_agent,
   // configured
@@ -101,6 +108,16 @@ enum class phase_id : int {
   down_wait,
   down_force,
   down_wait_force,
+  // handed back
+  rel_power,
+  rel_try_factory,
+  rel_login,
+  rel_restore,
+  rel_prove,
+  rel_delete_interlock,
+  rel_delete_own,
+  rel_read_back,
+  rel_finish,
 };
 
 enum class outcome_kind { next, wait, again, jump, fail, arrow_done };

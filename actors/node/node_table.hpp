@@ -34,5 +34,6 @@ std::span<const arrow> arrows_of(journal::MemberKind kind);
 std::span<const phase> power_down_phases();
 std::span<const phase> reconnect_phases();
 std::span<const phase> recheck_phases();
+std::span<const phase> release_phases();
 
 }  // namespace busbar::node

@@ -49,6 +49,49 @@ const journal::Attributes& attributes_of(
 
 constexpr core::duration poll_interval = std::chrono::milliseconds(500);
 
+// Until when what was asked must have shown an effect; after that another way is taken.
+void expect_effect(machine& m) {
+  m.run().went_down_by_ns = m.now().monotonic_ns + m.deadline_of("host_off", 60);
+}
+
+bool is_overdue(machine& m) {
+  return m.now().monotonic_ns >= m.run().went_down_by_ns;
+}
+
+bool offers(machine& m, devices::reset_type type) {
+  const auto& offered = m.run().power.offered;
+  return offered.empty() ||
+         std::find(offered.begin(), offered.end(), devices::redfish_name(type)) != offered.end();
+}
+
+std::string offered_words(machine& m) {
+  std::string words;
+  for (const std::string& one : m.run().power.offered) words += (words.empty() ? "" : ", ") + one;
+  return words;
+}
+
+// What was asked was read to have no effect: off and on, each read back; PowerCycle where the BMC has no
+// other; then it is a person's turn. Nothing is asked twice.
+outcome escalate(machine& m, devices::reset_type asked) {
+  m.close_intent("reset", devices::redfish_name(asked));
+  m.tell("restart_not_taken",
+         fmt::format("{} was taken by the BMC and the host shows no effect", devices::redfish_name(asked)),
+         "warning");
+  const bool off_and_on = offers(m, devices::reset_type::force_off) && offers(m, devices::reset_type::on);
+  if (asked == devices::reset_type::force_restart && off_and_on) {
+    m.run().restart_composed = true;
+    return outcome::jump(phase_id::rs_off);
+  }
+  if (asked != devices::reset_type::power_cycle && offers(m, devices::reset_type::power_cycle)) {
+    m.run().restart_composed = false;
+    m.run().restart_cycle = true;
+    return outcome::jump(phase_id::rs_detectors);
+  }
+  return outcome::fail(fault::POWER_OFF_NOT_CONFIRMED,
+                       fmt::format("the host does not restart; the BMC offers {}", offered_words(m)),
+                       "the host to leave its old boot", "on throughout");
+}
+
 outcome enter_rs_read_bios(machine& m) {
   call wanted;
   wanted.op = call_op::read_bios;
@@ -97,9 +140,11 @@ outcome enter_rs_permit(machine& m) {
 outcome enter_rs_reset(machine& m) {
   if (const auto first = first_look_again(m, phase_id::rs_detectors, phase_id::rs_permit)) return *first;
   if (m.run().restart_composed) return outcome::jump(phase_id::rs_on);  // off already
+  if (m.run().restart_cycle) return outcome::jump(phase_id::rs_cycle);
   m.run().boot_id_before = m.node().boot().boot_id();
   m.run().agent_refused.reset();
   m.run().agent_before = m.node().boot().agent_connected();
+  m.run().went_down = false;  // an effect may be seen before the answer comes
   m.change().mutable_boot()->set_agent_connected(false);
   return ask_reset(m, devices::reset_type::force_restart);
 }
@@ -107,6 +152,7 @@ outcome enter_rs_reset(machine& m) {
 outcome take_rs_reset(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
+  expect_effect(m);
   if (done->status.ok()) return outcome::jump(phase_id::rs_wait_on);
   if (devices::is_withheld(done->status))
     return act_was_withheld(m, done->status, devices::reset_type::force_restart, phase_id::rs_detectors);
@@ -122,7 +168,22 @@ outcome take_rs_reset(machine& m, const node_event& event) {
   return m.on_error(done->status);
 }
 
+outcome enter_rs_cycle(machine& m) {
+  return ask_reset(m, devices::reset_type::power_cycle);
+}
+
+outcome take_rs_cycle(machine& m, const node_event& event) {
+  const call_done* const done = m.result_of(event);
+  if (done == nullptr) return outcome::wait();
+  if (devices::is_withheld(done->status))
+    return act_was_withheld(m, done->status, devices::reset_type::power_cycle, phase_id::rs_detectors);
+  if (!done->status.ok() && !is_transient(done->status)) return m.on_error(done->status);
+  expect_effect(m);
+  return outcome::jump(phase_id::rs_wait_on);  // unsure whether it took, or asked: the read-back tells
+}
+
 outcome enter_rs_off(machine& m) {
+  m.run().went_down_by_ns = core::never_ns;
   return ask_reset(m, devices::reset_type::force_off);
 }
 
@@ -140,7 +201,14 @@ outcome take_rs_wait_off(machine& m, const node_event& event) {
     m.run().on_unsure = seen != journal::POWER_OFF && seen != journal::POWER_ON;
     if (seen == journal::POWER_ON || seen == journal::POWERING_ON) return outcome::jump(phase_id::rs_wait_on);
   }
-  return take_off(m, *done, outcome::jump(phase_id::rs_detectors), outcome::again(poll_interval));
+  if (m.run().went_down_by_ns == core::never_ns)
+    m.run().went_down_by_ns = m.now().monotonic_ns + m.deadline_of("host_off", 60);
+  outcome result = take_off(m, *done, outcome::jump(phase_id::rs_detectors), outcome::again(poll_interval));
+  if (result.kind == outcome_kind::jump) m.run().went_down = true;
+  const bool stays_on = done->status.ok() && m.node().power().observed() == journal::POWER_ON;
+  if (stays_on && is_overdue(m) && offers(m, devices::reset_type::power_cycle))
+    return escalate(m, devices::reset_type::force_off);
+  return result;
 }
 
 outcome enter_rs_on(machine& m) {
@@ -160,12 +228,25 @@ outcome take_rs_on(machine& m, const node_event& event) {
   return outcome::jump(phase_id::rs_wait_off);  // looked at before it is asked again
 }
 
-outcome finish_restart(machine& m) {
-  for (const auto type :
-       {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
+void close_restart_intents(machine& m) {
+  for (const auto type : {devices::reset_type::force_restart, devices::reset_type::force_off,
+                          devices::reset_type::on, devices::reset_type::power_cycle}) {
     m.close_intent("reset", devices::redfish_name(type));
   }
+}
+
+// A boot that is not the old one, or the way there, was seen. Of a tray without an agent nothing tells the
+// boots apart: its versions and settings are read back afterwards.
+bool left_old_boot(machine& m, const devices::power_facts& facts) {
+  if (!facts.boot_progress.empty() && facts.boot_progress != "OSRunning") m.run().went_down = true;
+  return m.run().went_down || !m.is_compute() || m.node().boot().boot_id() != m.run().boot_id_before;
+}
+
+outcome finish_restart(machine& m) {
+  close_restart_intents(m);
   m.run().restart_composed = false;
+  m.run().restart_cycle = false;
+  m.run().went_down_by_ns = core::never_ns;
   give_permit_back(m);
   m.tell("host_restarted", "the host came back from its restart");
   return outcome::jump(static_cast<phase_id>(m.run().after_restart));
@@ -176,6 +257,13 @@ outcome take_rs_wait_on(machine& m, const node_event& event) {
   if (done == nullptr) return outcome::wait();
   if (!done->status.ok()) return m.on_error(done->status);
   const auto& facts = *facts_of<devices::power_facts>(*done);
+  m.run().power = facts;
+  if (facts.state != journal::POWER_ON) m.run().went_down = true;
+  if (!left_old_boot(m, facts)) {
+    if (!is_overdue(m)) return outcome::again(poll_interval);
+    return escalate(
+        m, m.run().restart_cycle ? devices::reset_type::power_cycle : devices::reset_type::force_restart);
+  }
   const bool booted = m.is_compute() || facts.boot_progress.empty() || facts.boot_progress == "OSRunning";
   if (facts.state != journal::POWER_ON || !booted) return outcome::again(poll_interval);
   return m.is_compute() ? outcome::next() : finish_restart(m);
@@ -208,6 +296,8 @@ constexpr std::array restart{
           take_ask},
     phase{phase_id::rs_wait_off, "to be read back off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
           take_rs_wait_off},
+    phase{phase_id::rs_cycle, "the BMC to take the PowerCycle", fault::BMC_SLOW, enter_rs_cycle,
+          take_rs_cycle},
     phase{phase_id::rs_on, "the BMC to take the power-on", fault::BMC_SLOW, enter_rs_on, take_rs_on},
     phase{phase_id::rs_wait_on, "the host to be read back On", fault::POWER_ON_NOT_CONFIRMED,
           enter_read_power, take_rs_wait_on},
@@ -223,7 +313,8 @@ std::span<const phase> restart_phases() {
 
 outcome enter_recover_restart(machine& m) {
   const bool restarted = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_restart));
-  const bool composed = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_off));
+  const bool composed = m.intent_is_open("reset", devices::redfish_name(devices::reset_type::force_off)) ||
+                        m.intent_is_open("reset", devices::redfish_name(devices::reset_type::power_cycle));
   return restarted || composed ? m.ask(call_op::read_power) : outcome::next();
 }
 
@@ -242,10 +333,7 @@ outcome take_recover_restart(machine& m, const node_event& event) {
       facts.state == journal::POWER_ON && (facts.boot_progress.empty() || facts.boot_progress == "OSRunning");
   if (!settled || (m.is_compute() && !m.node().boot().agent_connected()))
     return outcome::again(poll_interval);
-  for (const auto type :
-       {devices::reset_type::force_restart, devices::reset_type::force_off, devices::reset_type::on}) {
-    m.close_intent("reset", devices::redfish_name(type));
-  }
+  close_restart_intents(m);
   return outcome::next();
 }
 

@@ -90,6 +90,57 @@ TEST(credentials, logins_stop_before_the_lock_out_over_retries_and_restarts) {
   EXPECT_TRUE(bench.reaches(journal::CREDENTIALED)) << bench.fault();
 }
 
+TEST(credentials, an_account_that_the_bmc_has_locked_is_called_locked) {
+  for (const char* user : {"root", "own"}) {
+    tray_bench bench;
+    const bool own = std::string_view(user) == "own";
+    bench.start_at(own ? journal::CREDENTIALED : journal::DISCOVERED);
+    bench.device->accounts[own ? own_account(rack_uid) : "root"].locked = true;
+    bench.aim(journal::STAGED);
+    ASSERT_TRUE(bench.fails());
+    EXPECT_EQ(bench.fault(), "CREDENTIAL_LOCKED_OUT") << user;
+    EXPECT_FALSE(core::text_of(core::fault::CREDENTIAL_LOCKED_OUT).next_step.empty());
+  }
+}
+
+// Whoever is let in says nothing of the others: a BMC counts by user.
+TEST(credentials, a_good_login_of_one_user_does_not_forget_the_refusals_of_another) {
+  tray_bench bench;
+  bench.start_at(journal::IDENTIFIED);
+  bench.scripts[call_op::set_factory_password] = [](const call&) {  // says yes, does nothing
+    return scripted_answer{absl::OkStatus(), std::monostate{}};
+  };
+  bench.aim(journal::CREDENTIALED);
+  ASSERT_TRUE(bench.fails());
+  for (int i = 0; i < 6; ++i) {
+    bench.heal(retry{});
+    ASSERT_TRUE(bench.fails());
+  }
+  EXPECT_EQ(bench.fault(), "CREDENTIAL_LOCKED_OUT");
+  EXPECT_LE(bench.device->count_acts("refused root"), 3U);
+  EXPECT_EQ(bench.stored.access().login_failures(), 3U);
+}
+
+// A login that a driver tries by itself within another call, and the one after a BMC's restart, count as
+// well.
+TEST(credentials, every_refused_login_counts_whoever_tried_it) {
+  tray_bench bench;
+  bench.start_at(journal::CREDENTIALED);
+  ASSERT_TRUE(bench.reaches(journal::STAGED)) << bench.fault();
+  bench.device->accounts[own_account(rack_uid)].password = "changed by another";
+  bench.device->sessions.clear();
+  bench.aim(journal::PRODUCTION);
+  ASSERT_TRUE(bench.fails());
+  EXPECT_EQ(bench.stored.access().login_failures(), 1U);
+  for (int i = 0; i < 6; ++i) {
+    bench.heal(retry{});
+    ASSERT_TRUE(bench.fails());
+    if (i % 2 == 1) bench.crash();
+  }
+  EXPECT_EQ(bench.fault(), "CREDENTIAL_LOCKED_OUT");
+  EXPECT_LE(bench.device->count_acts("refused " + own_account(rack_uid)), 3U);
+}
+
 TEST(credentials, a_demanded_password_change_comes_first_and_is_the_only_one) {
   tray_bench bench;
   bench.device->change_required_of = "root";

@@ -14,7 +14,8 @@ namespace {
 constexpr journal::MemberKind kinds[] = {journal::COMPUTE_TRAY, journal::SWITCH_TRAY, journal::POWER_SHELF};
 
 std::vector<std::span<const phase>> all_lists() {
-  std::vector<std::span<const phase>> lists{power_down_phases(), reconnect_phases(), recheck_phases()};
+  std::vector<std::span<const phase>> lists{power_down_phases(), reconnect_phases(), recheck_phases(),
+                                             release_phases()};
   for (const auto kind : kinds) {
     for (const arrow& row : arrows_of(kind)) lists.push_back(row.phases);
   }
@@ -69,6 +70,17 @@ const std::multimap<phase_id, phase_id>& jumps() {
                                                        {pick_row, rs_read_bios},
                                                        {pick_row, verify_rows},
                                                        {recover_push, poll_task},
+                                                       {recover_unnamed, push},
+                                                       {recover_unnamed, poll_task},
+                                                       {wait_bmc, cert_bind},
+                                                       {wait_bmc, login_after_reset},
+                                                       {login_after_reset, cert_bind},
+                                                       {rs_reset, rs_cycle},
+                                                       {rs_cycle, rs_wait_on},
+                                                       {rs_wait_on, rs_off},
+                                                       {rs_wait_on, rs_detectors},
+                                                       {rel_try_factory, rel_delete_interlock},
+                                                       {rel_restore, rel_try_factory},
                                                        {push, recover_push},
                                                        {poll_task, pick_row},
                                                        {manager_reset, permit_blind},

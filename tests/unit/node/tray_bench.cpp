@@ -275,6 +275,9 @@ void tray_bench::perform_call(const call& wanted) {
   if (wanted.op == call_op::bind) {
     driver_ = std::make_shared<devices::fake_bmc>(device);
     if (!wanted.names.empty() && !wanted.names.front().empty()) driver_->pin(wanted.names.front());
+    std::map<std::string, int> wrong_logins;
+    for (const auto& [user, count] : wanted.values) wrong_logins[user] = std::stoi(count);
+    driver_->count_wrong_logins(std::move(wrong_logins));
     return;
   }
   if (muted.contains(wanted.op)) return;
@@ -305,7 +308,7 @@ void tray_bench::perform_call(const call& wanted) {
 void tray_bench::after_call(const call& wanted, std::size_t acts_before) {
   if (device->acts.size() == acts_before) return;
   const std::string& act = device->acts.back();
-  const bool boots = act == "reset On" || act == "reset ForceRestart";
+  const bool boots = act == "reset On" || act == "reset ForceRestart" || act == "reset PowerCycle";
   if ((boots || act == "reset_manager") && activates) {
     for (const auto& [component, version] : staged_firmware_) device->firmware[component] = version;
     staged_firmware_.clear();
