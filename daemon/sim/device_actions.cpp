@@ -63,7 +63,13 @@ http_reply device::login(const http_request& request, instant now, request_note&
   const std::string user = text_at(body, "UserName");
   note.user = user;
   note.act = "login";
-  if (!access_.check_password(user, text_at(body, "Password"), now)) {
+  const bool right = access_.check_password(user, text_at(body, "Password"), now);
+  if (const account* const known = access_.find(user); known != nullptr && known->locked_until > now) {
+    return error_reply(401, "ResourceAtUriUnauthorized",
+                       "While accessing the resource, the service received an "
+                       "authorization error: The account is locked.");
+  }
+  if (!right) {
     return error_reply(401, "ResourceAtUriUnauthorized",
                        "While accessing the resource, the service received an "
                        "authorization error: Invalid username or password.");
