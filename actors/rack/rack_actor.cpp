@@ -268,10 +268,15 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
         self->state.resume(self, *operation);
       },
       [self](core::cancel_atom, const std::string& operation) {
+        std::erase_if(self->state.looks, [&operation](const auto& look) {
+          return !operation.empty() && look.second.operation == operation;  // a trust nobody waits for any more
+        });
         self->state.take(self, cancel_operation{operation});
       },
       [self](const rack_event_ptr& event) {
         if (std::holds_alternative<cooling_read>(*event)) self->state.cooling_asked = false;
+        if (const auto* shown = std::get_if<certificate_shown>(event.get()))
+          return self->state.trust_or_refuse(self, *shown);
         self->state.take(self, *event);
       },
       [self](const agent_event_ptr& event) { self->state.hear_agent(self, *event); },

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "actors/core/errors.hpp"
+#include "actors/core/operations_logic.hpp"
 #include "actors/manifest/spec_diff.hpp"
 
 namespace busbar::rack {
@@ -26,6 +27,40 @@ absl::Status refuse_manifest(const core::command& what, const rack_state& state,
   return absl::OkStatus();
 }
 
+// What has to be so before a BMC is handed back, and what to do where it is not.
+absl::Status refuse_release(const core::command& what, const rack_state& state, const journal::Node& member) {
+  const auto& own = state.run.member_operations;
+  const std::string holder =
+      own.contains(what.target) ? own.at(what.target) : std::string(state.rack.operation_id());
+  if (!holder.empty()) {
+    return core::make_fault(fault::OPERATION_CONFLICT,
+                            fmt::format("{} is held by {}; wait for it, or cancel it", what.target,
+                                        core::running_words(state.rack.name(), holder)));
+  }
+  if (member.hold() == journal::RELEASED) {
+    return absl::FailedPreconditionError(
+        fmt::format("the BMC of {} is handed back already; busbar node retry {} takes it over again",
+                    what.target, what.target));
+  }
+  const auto seen = member.power().observed();
+  const bool on = seen == journal::POWER_ON || seen == journal::POWERING_ON ||
+                  member.power().wanted() == journal::POWER_ON;
+  if (member.step() >= journal::STAGED || on) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is {} and its host is not read off; a BMC is handed back only then. First: busbar rack "
+        "shutdown {} --reason TEXT",
+        what.target, member.step() == journal::PRODUCTION ? "in production" : "in use", state.rack.name()));
+  }
+  const journal::Access& access = member.access();
+  const bool untouched = !access.account_created() && !access.interlock_account_created() &&
+                         !access.factory_password_changed() && member.intents().empty();
+  if (untouched) {
+    return absl::FailedPreconditionError(
+        fmt::format("the BMC of {} was never taken over: there is nothing to hand back", what.target));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status refuse_member_command(const core::command& what, const rack_state& state) {
   const auto found = state.run.members.find(what.target);
   if (found == state.run.members.end())
@@ -40,13 +75,25 @@ absl::Status refuse_member_command(const core::command& what, const rack_state& 
       return absl::InvalidArgumentError(
           fmt::format("retry goes only backwards: {} has not reached {}", what.target, from->second));
     }
-    if (!has_from && !found->second->has_failure()) {
+    if (!has_from && !found->second->has_failure() && found->second->hold() == journal::HOLD_NONE) {
       return absl::FailedPreconditionError(
           fmt::format("{} has not failed; name a step with --from to repeat it", what.target));
     }
   }
   if (what.verb == "node_trust" && !what.arguments.contains("pin"))
     return absl::InvalidArgumentError("no pin given");
+  if (what.verb == "node_trust" && found->second->identity().address().empty()) {
+    return core::make_fault(
+        fault::BMC_UNREACHABLE,
+        fmt::format("no address of the BMC of {} is known: its certificate cannot be seen, and "
+                    "an unseen one is not trusted",
+                    what.target));
+  }
+  if (what.verb == "node_trust" && found->second->hold() != journal::HOLD_NONE) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the BMC of {} is handed back: its next certificate is pinned when it is taken over", what.target));
+  }
+  if (what.verb == "bmc_release") return refuse_release(what, state, *found->second);
   return absl::OkStatus();
 }
 
@@ -67,13 +114,9 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
                             fmt::format("{} holds rack {}", holder, state.rack.name()));
   }
   if (to_apply) return refuse_manifest(what, state, busy);
-  if (what.verb == "node_retry" || what.verb == "node_trust" || what.verb == "bmc_unlock")
+  if (what.verb == "node_retry" || what.verb == "node_trust" || what.verb == "bmc_unlock" ||
+      what.verb == "bmc_release")
     return refuse_member_command(what, state);
-  if (what.verb == "bmc_release") {
-    return absl::UnimplementedError(
-        "giving a BMC back to its factory password is not built yet; do it on the BMC with the break-glass "
-        "login");
-  }
   if (changes_rack) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("a rack does not know {}", what.verb));
 }
@@ -81,8 +124,32 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
 std::shared_ptr<const core::command_result> validated(const core::command& what, const journal::Rack& rack) {
   auto result = std::make_shared<core::command_result>();
   result->message = "valid; nothing was done";
+  if (what.verb == "bmc_release") {
+    result->message =
+        "valid; nothing was done. It would set the manifest's factory password back, prove it by a login, "
+        "delete "
+        "Busbar's and the interlock's accounts, and drop the pin; the tray then waits at declared for an "
+        "operator";
+  }
   if (what.verb == "manifest_apply") result->changes = manifest::diff(rack.spec(), *what.spec);
   return result;
+}
+
+absl::Status refuse_trust(const core::command& what, const absl::StatusOr<devices::probe_facts>& shown) {
+  const std::string& pin = what.arguments.at("pin");
+  if (!shown.ok()) {
+    const std::string why = fmt::format("the certificate of {} could not be seen, so none is trusted: {}",
+                                        what.target, std::string(shown.status().message()));
+    return core::make_fault(core::fault_of(shown.status()).value_or(fault::BMC_UNREACHABLE), why);
+  }
+  if (shown->certificate_sha256 == pin) return absl::OkStatus();
+  return core::make_fault(
+      fault::CERTIFICATE_CHANGED,
+      fmt::format(
+          "{} was to be trusted with {}, its BMC shows {} now; nothing was trusted. Find out which is right, "
+          "then give the one that is shown",
+          what.target, pin, shown->certificate_sha256),
+      pin, shown->certificate_sha256);
 }
 
 std::shared_ptr<const core::command_result> accepted(const std::string& operation_id) {

@@ -16,6 +16,9 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
 
 // The answer to validate_only: what would change.
 std::shared_ptr<const core::command_result> validated(const core::command& what, const journal::Rack& rack);
+// A pin is trusted only if the BMC shows that very certificate now.
+absl::Status refuse_trust(const core::command& what, const absl::StatusOr<devices::probe_facts>& shown);
+
 std::shared_ptr<const core::command_result> accepted(const std::string& operation_id);
 
 // The step of `node retry --from`, unspecified when none or not a step.

@@ -48,10 +48,49 @@ void rack_shell::apply_manifest(rack_self self, const core::command& what, const
           });
 }
 
+// A look with a driver of its own that knows no pin and has no login; it lives until it has answered.
+void rack_shell::look_for_trust(rack_self self, const core::command_ptr& what, const std::string& operation,
+                                result_promise promise) {
+  const journal::Node& tray = *logic.run.members.at(what->target);
+  const std::uint64_t look = ++last_look;
+  looks.emplace(look, trust_look{what, operation, std::move(promise)});
+  const rack_actor me = self;
+  const std::shared_ptr<devices::bmc> eye =
+      with.drivers->make_bmc(tray.identity().address(), tray.spec().kind());
+  eye->probe([me, look, eye](absl::StatusOr<devices::probe_facts> facts) {
+    caf::anon_send(me, make_event(certificate_shown{look, std::move(facts)}));
+  });
+}
+
+void rack_shell::trust_or_refuse(rack_self self, const certificate_shown& shown) {
+  auto found = looks.extract(shown.look);
+  if (found.empty()) return;
+  trust_look& asked = found.mapped();
+  auto* to = member(asked.what->target);
+  const absl::Status refusal =
+      to == nullptr ? absl::UnavailableError("the member is gone") : refuse_trust(*asked.what, shown.facts);
+  if (!refusal.ok()) {
+    asked.promise.deliver(core::to_caf(refusal));
+    return;
+  }
+  if (asked.what->validate_only) {
+    asked.promise.deliver(validated(*asked.what, logic.rack));
+    return;
+  }
+  self->send(*to, node::make_event(node::trust_pin{asked.what->arguments.at("pin"), asked.what->reason}));
+  asked.promise.deliver(accepted(asked.operation));
+  end_at_once(self, asked.operation, asked.what->target, "pin trusted; the member goes on by itself");
+}
+
 caf::result<core::command_result_ptr> rack_shell::submit(rack_self self, const core::command_ptr& what,
                                                          const std::string& operation) {
   const auto refusal = refuse_command(*what, logic, committing);
   if (!refusal.ok()) return core::to_caf(refusal);
+  if (what->verb == "node_trust") {
+    auto promise = self->make_response_promise<core::command_result_ptr>();
+    look_for_trust(self, what, operation, promise);
+    return promise;
+  }
   if (what->validate_only) return validated(*what, logic.rack);
   if (what->verb == "manifest_apply") {
     auto promise = self->make_response_promise<core::command_result_ptr>();
@@ -64,10 +103,9 @@ caf::result<core::command_result_ptr> rack_shell::submit(rack_self self, const c
     self->send(*member(what->target), node::make_event(node::retry{step_argument(*what), operation}));
     take(self, watch_member{operation, what->target});
   }
-  if (what->verb == "node_trust") {
-    self->send(*member(what->target),
-               node::make_event(node::trust_pin{what->arguments.at("pin"), what->reason}));
-    end_at_once(self, operation, what->target, "pin trusted; the member goes on by itself");
+  if (what->verb == "bmc_release") {
+    self->send(*member(what->target), node::make_event(node::release_bmc{operation, what->reason}));
+    take(self, watch_member{operation, what->target});
   }
   if (what->verb == "bmc_unlock") {
     self->send(*member(what->target), node::make_event(node::unlock_logins{what->reason}));
@@ -86,6 +124,13 @@ void rack_shell::resume(rack_self self, const journal::Operation& operation) {
       self->send(*member(operation.target()),
                  node::make_event(node::retry{journal::NODE_STEP_UNSPECIFIED, operation.id()}));
     }
+    return take(self, watch_member{operation.id(), operation.target()});
+  }
+  if (operation.verb() == "bmc_release" && member(operation.target()) != nullptr) {
+    const auto& stored = logic.run.members.at(operation.target());
+    if (stored->operation_id() != operation.id())
+      self->send(*member(operation.target()),
+                 node::make_event(node::release_bmc{operation.id(), operation.reason()}));
     return take(self, watch_member{operation.id(), operation.target()});
   }
   run(self,

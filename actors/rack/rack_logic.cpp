@@ -313,9 +313,10 @@ void engine::tell_goals() {
     view.goal = wanted_goal(*member);
     const auto own = run().member_operations.find(name);
     view.operation_id = own == run().member_operations.end() ? rack().operation_id() : own->second;
+    view.bringing_up = is_bringing_up();
     const auto before = run().told.find(name);
     if (before != run().told.end() && before->second.goal == view.goal &&
-        before->second.operation_id == view.operation_id)
+        before->second.operation_id == view.operation_id && before->second.bringing_up == view.bringing_up)
       continue;
     run().told[name] = view;
     act(tell_member{name, view});

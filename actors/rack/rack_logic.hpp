@@ -88,6 +88,10 @@ struct nvlink_read {
 struct agent_said {
   validation::agent_event event;
 };
+struct certificate_shown {  // to a look that trusts nothing; asked for a trust
+  std::uint64_t look = 0;
+  absl::StatusOr<devices::probe_facts> facts;
+};
 struct suite_judged {
   journal::SuiteResult result;
 };
@@ -102,9 +106,10 @@ struct cancel_operation {
 };
 struct watch_member {
   std::string operation_id, member;
-};  // a node_retry: its end is the member's
+};  // a node_retry or bmc_release: its end is the member's
 using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read,
-                                permit_wanted, permit_released, nvlink_read, agent_said, suite_judged,
+                                permit_wanted, permit_released, nvlink_read, agent_said, certificate_shown,
+                                suite_judged,
                                 begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
 // ---- state

@@ -59,14 +59,18 @@ interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_ma
   record.set_generation(generation);
   for (const auto& [name, member] : members) {
     if (member->spec().kind() == journal::POWER_SHELF) continue;
-    if (!member->access().interlock_account_created() && !joining.contains(name)) continue;
+    // One that was handed back stays as it is: a record without it is for a person to hand over.
+    const journal::Access& access = member->access();
+    if (!access.interlock_account_created() && !access.interlock_armed() && !joining.contains(name)) continue;
     const std::string password = password_of(*member);
     if (password.empty()) continue;
     interlock::ArmedDevice& device = *record.add_devices();
     device.set_name(name);
     device.set_kind(member->spec().kind() == journal::COMPUTE_TRAY ? "compute_tray" : "switch_tray");
     device.set_address(member->identity().address());
-    device.set_pin_sha256(member->identity().pin_sha256());
+    const auto before = member->facts().find("interlock_pin");
+    const bool handed_back = member->identity().pin_sha256().empty() && before != member->facts().end();
+    device.set_pin_sha256(handed_back ? before->second : member->identity().pin_sha256());
     device.set_account(node::interlock_account(rack.uid()));
     device.set_password(password);
     for (const std::string& detector : node::needed_detectors(rack.spec().sku(), member->spec().kind()))

@@ -74,7 +74,10 @@ void engine::finish_member_operations() {
     const journal::Node* const member = found == run().members.end() ? nullptr : found->second.get();
     const bool begun = member != nullptr && member->operation_id() == it->second;  // before: its old failure
     const bool failed = begun && is_failed(*member);
-    const bool arrived = begun && !failed && member->step() >= member->goal();
+    // One that is handed back has no goal to reach.
+    const bool released = begun && member->hold() == journal::RELEASED;
+    const bool arrived = begun && !failed &&
+                         (released || (member->hold() == journal::HOLD_NONE && member->step() >= member->goal()));
     if (!failed && !arrived) {
       ++it;
       continue;
@@ -87,7 +90,9 @@ void engine::finish_member_operations() {
                                why,
                                failed ? member->failure().message() : ""});
     act(core::operation_end{it->second, failed ? "FAILED" : "SUCCEEDED", why,
-                            failed ? member->failure().message() : "the member reached its goal"});
+                            failed     ? member->failure().message()
+                            : released ? node::released_words(*member)
+                                       : "the member reached its goal"});
     it = run().member_operations.erase(it);
   }
 }

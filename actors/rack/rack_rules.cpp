@@ -22,8 +22,20 @@ bool in_band(const devices::cooling_facts& facts, const journal::CoolingSpec& li
          *facts.dp_kpa <= limits.dp_max_kpa();
 }
 
-std::string show(const std::optional<double>& value, std::string_view unit) {
-  return value.has_value() ? fmt::format("{:.0f} {}", *value, unit) : fmt::format("unknown {}", unit);
+// Where a reading stands to its limits: words that stay the same while nothing changes. The readings themselves
+// are telemetry, and every text of a wait is a commit.
+std::string flow_words(const std::optional<double>& flow_lpm, const journal::CoolingSpec& limits) {
+  if (!flow_lpm.has_value() || !std::isfinite(*flow_lpm)) return "flow unknown";
+  return fmt::format("flow {} {:.0f} l/min", *flow_lpm < limits.flow_min_lpm() ? "below" : "at least",
+                     limits.flow_min_lpm());
+}
+
+std::string pressure_words(const std::optional<double>& dp_kpa, const journal::CoolingSpec& limits) {
+  if (!dp_kpa.has_value() || !std::isfinite(*dp_kpa)) return "pressure unknown";
+  const char* const where = *dp_kpa < limits.dp_min_kpa() ? "below"
+                            : *dp_kpa > limits.dp_max_kpa() ? "above"
+                                                            : "within";
+  return fmt::format("pressure {} {:.0f} to {:.0f} kPa", where, limits.dp_min_kpa(), limits.dp_max_kpa());
 }
 
 bool is_stale(const cooling_state& state, core::instant now) {
@@ -60,9 +72,8 @@ std::optional<refusal> flow_not_proven(const cooling_state& state, const journal
   }
   if (!in_band(*state.facts, limits)) {
     return refusal{fault::POWER_FLOW_NOT_PROVEN,
-                   fmt::format("flow {} (at least {:.0f}), pressure {} (band {:.0f} to {:.0f})",
-                               show(state.facts->flow_lpm, "l/min"), limits.flow_min_lpm(),
-                               show(state.facts->dp_kpa, "kPa"), limits.dp_min_kpa(), limits.dp_max_kpa())};
+                   fmt::format("{}, {}", flow_words(state.facts->flow_lpm, limits),
+                               pressure_words(state.facts->dp_kpa, limits))};
   }
   if (state.in_band_since_ns == core::never_ns ||
       (now.monotonic_ns - state.in_band_since_ns < flow_soak_ns && !BUSBAR_MUTANT(flow_soak_skipped))) {

@@ -23,6 +23,12 @@ using result_promise = caf::typed_response_promise<core::command_result_ptr>;
 // One rack's shell. Owner: the rack actor, on its turns only.
 constexpr std::uint64_t judge_again = UINT64_MAX;  // in place of a timer's generation
 
+struct trust_look {  // a trust that waits for what the BMC shows
+  core::command_ptr what;
+  std::string operation;
+  result_promise promise;
+};
+
 struct rack_shell {
   static inline const char* name = "rack";
 
@@ -45,6 +51,8 @@ struct rack_shell {
   bool first_arming = false;
   std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
   std::uint64_t arming_generation = 0;
+  std::map<std::uint64_t, trust_look> looks;
+  std::uint64_t last_look = 0;
 
   void take(rack_self self, rack_event event);
   void pump(rack_self self);
@@ -72,6 +80,9 @@ struct rack_shell {
                    const std::string& message);
   caf::result<core::command_result_ptr> submit(rack_self self, const core::command_ptr& what,
                                                const std::string& operation);
+  void look_for_trust(rack_self self, const core::command_ptr& what, const std::string& operation,
+                      result_promise promise);
+  void trust_or_refuse(rack_self self, const certificate_shown& shown);
   void resume(rack_self self, const journal::Operation& operation);
   node::node_actor* member(const std::string& wanted) {
     const auto found = nodes.find(wanted);
