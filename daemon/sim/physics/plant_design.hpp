@@ -43,13 +43,13 @@ struct plant_design {
   pump_design pump;
   filter_design filter{6e-5, 0.0};
   vessel_design vessel;
-  exchanger_design exchanger{95.0, 475.0, 500.0, 0.0};
+  exchanger_design exchanger{110.0, 475.0, 500.0, 0.0};
 
   // facility side
-  double facility_c = 30.0;
+  double facility_c = 27.0;
   double facility_kpa = 150.0;
   double facility_pipe_kpa = 40.0;  // at rated facility flow
-  valve_trim facility_valve{characteristic::equal_percentage, 34.0, 40.0, 1e-4};
+  valve_trim facility_valve{characteristic::equal_percentage, 34.0, 30.0, 1e-4};
   actuator_design facility_actuator;
 
   // sensors
