@@ -64,7 +64,54 @@ def power(folder):
     return {"cap_excursion_s": round(worst["step"], 2), "shelf_loss_s": round(worst["shelf"], 2)}
 
 
-BENCHES = (("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart))
+def cooling(folder):
+    """Each figure the worst of the drawn plants; plant 0 is the nominal one and counts for none."""
+    runs = {}
+    for row in rows(folder / "cooling.csv"):
+        if row["plant"] != "0":
+            runs.setdefault(row["run"], {}).setdefault(row["plant"], []).append(row)
+
+    def worst(run, figure, of=max):
+        return of(figure(plant) for plant in runs[run].values())
+
+    def last_outside(plant, outside):
+        return max((float(r["at_s"]) for r in plant if outside(r)), default=0.0)
+
+    def swing(plant):
+        flows = [float(r["flow_share"]) for r in plant]
+        return (max(flows) - min(flows)) / 2
+
+    steady = [run for run in runs if run.startswith("steady_")]
+    figures = {
+        "steady_c": round(max(worst(s, lambda p: max(abs(float(r["supply_error_c"])) for r in p)) for s in steady), 2),
+        "overshoot_c": round(worst("step_up", lambda p: max(0.0, max(float(r["supply_error_c"]) for r in p))), 2),
+        "settle_s": round(worst("step_up", lambda p: last_outside(p, lambda r: abs(float(r["supply_error_c"])) > 0.5))),
+        "dp_kpa": round(max(worst(s, lambda p: max(abs(float(r["dp_kpa"]) - float(r["dp_set_kpa"])) for r in p)) for s in steady), 2),
+        "pump_recovery_s": round(worst("pump_loss", lambda p: last_outside(
+            p, lambda r: abs(float(r["dp_kpa"]) / float(r["dp_set_kpa"]) - 1) > 0.05)), 1),
+        "stiction_swing": round(worst("stiction", swing), 4),
+    }
+    if "day_controlled" in runs:
+        def kw(run, plant):
+            return sum(float(r["pump_kw"]) for r in runs[run][plant])
+        figures["pump_energy_saved"] = round(min(
+            1 - kw("day_controlled", plant) / kw("day_constant", plant) for plant in runs["day_controlled"]), 3)
+    return figures
+
+
+def sim(folder):
+    values = {}
+    for row in rows(folder / "sim.csv"):
+        values.setdefault(row["what"], []).append((float(row["plant_s"]), float(row["value"])))
+    slices = values["slice_wall_s"]
+    return {
+        "speed_8_racks": round(sum(s for s, _ in slices) / sum(wall for _, wall in slices), 1),
+        "heat_balance_error": round(max(value for _, value in values["balance"]), 6),
+    }
+
+
+BENCHES = (("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart),
+           ("cooling.csv", cooling), ("sim.csv", sim))
 
 
 def main(arguments):

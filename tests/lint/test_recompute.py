@@ -33,6 +33,31 @@ class Recompute(unittest.TestCase):
                 "get_p99_over_echo": 2.0, "list27_p99_over_echo": 1.5, "get_rest_p99_ms": 0.2, "list27_rest_p99_ms": 0.6,
                 "seconds_1m_events": 0.75})
 
+    def test_derives_the_cooling_figures_from_the_worst_drawn_plant(self):
+        head = "plant,run,at_s,supply_error_c,dp_kpa,dp_set_kpa,flow_share,pump_kw,hottest_c\n"
+        lines = []
+        for plant, error in ((0, 9.0), (1, 0.1), (2, -0.25)):
+            lines += [f"{plant},steady_50,{t},{error},101.5,100,0.6,1,80" for t in (1, 2)]
+            lines += [f"{plant},step_up,{t},{abs(error) * 4 if t < 40 else 0.1},100,100,0.6,1,80" for t in (1, 39, 50)]
+            lines += [f"{plant},pump_loss,{t},0,{90 if t < 2 else 101},100,0.6,1,80" for t in (0.1, 1.3, 9)]
+            lines += [f"{plant},stiction,{t},0,100,100,{0.6 + 0.004 * t},1,80" for t in (1, 2)]
+            lines += [f"{plant},day_controlled,60,0,100,100,0.6,{0.5 + plant / 10},80", f"{plant},day_constant,60,0,100,100,0.6,1,80"]
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "cooling.csv").write_text(head + "\n".join(lines) + "\n")
+            done = run(folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), {
+                "steady_c": 0.25, "overshoot_c": 1.0, "settle_s": 39, "dp_kpa": 1.5, "pump_recovery_s": 1.3,
+                "stiction_swing": 0.002, "pump_energy_saved": 0.3})
+
+    def test_derives_the_simulators_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "sim.csv").write_text(
+                "what,plant_s,value\nslice_wall_s,60,0.5\nbalance,60,1e-12\nslice_wall_s,60,0.7\nbalance,120,0.0004\n")
+            done = run(folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), {"speed_8_racks": 100.0, "heat_balance_error": 0.0004})
+
     def test_refuses_a_folder_without_samples(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertNotEqual(run(folder).returncode, 0)
