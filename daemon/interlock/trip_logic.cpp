@@ -12,6 +12,8 @@ namespace {
 
 using verdict = DetectorReading;
 
+constexpr std::int64_t wet_gap_ns = s_in_ns;  // beside the confirm time, between two wet readings
+
 std::int64_t confirm_ns(const trips& of, const std::string& device, const std::string& detector) {
   if (BUSBAR_MUTANT(trip_ignores_confirm_time)) return 0;
   const auto found = of.plan.confirm_ns.find(device);
@@ -61,10 +63,13 @@ void take_reading(engine& with, const std::string& device, const std::string& de
     if (BUSBAR_MUTANT(trip_takes_unknown_for_dry)) sensor = {};
     return;
   }
-  if (!sensor.wet_since_ns) sensor.wet_since_ns = with.now();
+  const std::int64_t confirm = confirm_ns(of, device, detector);
+  // Two flaps with a gap between them in which nothing was known are not one long leak.
+  if (!sensor.wet_since_ns || with.now() - sensor.wet_last_ns > confirm + wet_gap_ns)
+    sensor.wet_since_ns = with.now();
+  sensor.wet_last_ns = with.now();
   sensor.asked = false;
-  if (with.now() - *sensor.wet_since_ns >= confirm_ns(of, device, detector))
-    leak_confirmed(with, device, detector, seen);
+  if (with.now() - *sensor.wet_since_ns >= confirm) leak_confirmed(with, device, detector, seen);
 }
 
 void on(engine& with, const plan_changed& what) {

@@ -123,6 +123,7 @@ struct target_state {
 
 struct sensor_state {
   std::optional<std::int64_t> wet_since_ns;
+  std::int64_t wet_last_ns = 0;
   bool asked = false;  // a reading was asked for at the end of the confirm time
 };
 
