@@ -89,6 +89,8 @@ void rack_shell::run(rack_self self, const effect& wanted) {
         core::log_warning("blind_window_not_announced",
                           {{"object", tray}, {"why", std::string(status.message())}});
     });
+  } else if (std::holds_alternative<arm_anew>(wanted)) {
+    arm(self, "");
   } else if (const auto* latch = std::get_if<tell_latch>(&wanted)) {
     if (auto* to = member(latch->member))
       self->send(*to, node::make_event(node::leak_latch{latch->latched, latch->detail, latch->detector}));

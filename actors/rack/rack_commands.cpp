@@ -8,6 +8,7 @@
 #include "actors/core/errors.hpp"
 #include "actors/core/operations_logic.hpp"
 #include "actors/manifest/spec_diff.hpp"
+#include "actors/rack/rack_changes.hpp"
 
 namespace busbar::rack {
 
@@ -24,7 +25,7 @@ absl::Status refuse_manifest(const core::command& what, const rack_state& state,
   }
   if (busy && !what.validate_only)
     return absl::UnavailableError("the rack is just writing its state; ask again");
-  return absl::OkStatus();
+  return refuse_member_changes(*what.spec, state.run.members);
 }
 
 // What has to be so before a BMC is handed back, and what to do where it is not.
@@ -111,7 +112,8 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
     const std::string holder = state.rack.operation_id().empty() ? state.run.member_operations.begin()->second
                                                                  : state.rack.operation_id();
     return core::make_fault(fault::OPERATION_CONFLICT,
-                            fmt::format("{} holds rack {}", holder, state.rack.name()));
+                            fmt::format("{} was not begun: rack {} is held by {}", what.verb,
+                                        state.rack.name(), core::running_words(state.rack.name(), holder)));
   }
   if (to_apply) return refuse_manifest(what, state, busy);
   if (what.verb == "node_retry" || what.verb == "node_trust" || what.verb == "bmc_unlock" ||

@@ -34,6 +34,7 @@ class engine {
   void finish_member_operations();
   void watch_conditions();
   void watch_latches();
+  void watch_record();  // rack_interlock.cpp
   void show_why();
   void import_latches(const std::vector<interlock::Latch>& latches);
   void set_condition(std::string_view type, bool good, std::string_view message);

@@ -372,6 +372,7 @@ void engine::take(const rack_event& event) {
   if (rack().has_spec()) {
     watch_conditions();
     watch_latches();
+    watch_record();
     show_why();
     advance();
     report_rows();

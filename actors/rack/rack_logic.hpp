@@ -41,6 +41,7 @@ struct tell_latch {
 struct read_latches {
   std::uint64_t after = 0;
 };
+struct arm_anew {};  // the interlock lost or exchanged its record
 struct announce_blind {
   std::string member;
   bool begins = true;
@@ -55,8 +56,9 @@ struct judge_rack_suite {
   std::string run_id;
   std::vector<std::string> members;
 };
-using effect = std::variant<tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches,
-                            run_rack_test, judge_rack_suite, core::component_update, core::operation_end>;
+using effect =
+    std::variant<arm_anew, tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches,
+                 run_rack_test, judge_rack_suite, core::component_update, core::operation_end>;
 
 // ---- events
 // ----------------------------------------------------------------------------------------------------------------------
@@ -109,8 +111,7 @@ struct watch_member {
 };  // a node_retry or bmc_release: its end is the member's
 using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read,
                                 permit_wanted, permit_released, nvlink_read, agent_said, certificate_shown,
-                                suite_judged,
-                                begin_bringup, begin_shutdown, cancel_operation, watch_member>;
+                                suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
 // ---- state
 // ------------------------------------------------------------------------------------------------------------------------
@@ -130,6 +131,7 @@ struct rack_run {
   cooling_state cooling;
   std::shared_ptr<const interlock_view> interlock;
   bool reading_latches = false;
+  std::int64_t arm_again_at_ns = INT64_MIN;  // an older record of the interlock is replaced no sooner
   std::map<std::string, pending_permit> pending;
   std::map<std::string, held_permit> held;
   std::int64_t last_group_ns = INT64_MIN / 2;  // when the present inrush group began
@@ -162,8 +164,8 @@ struct step_result {
 
 step_result step(rack_state& state, const rack_event& event, core::instant now);
 
-// At the moment a heartbeat comes, also while the rack waits for its journal: permits of members whose gate is
-// shut are taken back. step() takes back for every other reason.
+// At the moment a heartbeat comes, also while the rack waits for its journal: permits of members whose gate
+// is shut are taken back. step() takes back for every other reason.
 void withdraw_where_shut(rack_run& run, const interlock_view& heard);
 
 }  // namespace busbar::rack

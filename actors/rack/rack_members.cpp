@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <set>
 
 #include "actors/node/detector_logic.hpp"
 #include "actors/node/node_logic.hpp"
+#include "actors/rack/rack_changes.hpp"
 
 namespace busbar::rack {
 
@@ -31,8 +33,7 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
     declared.insert(name);
     const auto found = members.find(name);
     auto member = std::make_shared<journal::Node>();
-    if (found != members.end() && found->second->spec().bmc_mac() == row.bmc_mac() &&
-        found->second->spec().kind() == row.kind()) {
+    if (found != members.end() && is_same_member(found->second->spec(), row)) {
       *member = *found->second;
     } else {
       member->set_step(journal::DECLARED);
@@ -49,6 +50,14 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
     if (!declared.contains(name)) out.removed.push_back(name);
   }
   return out;
+}
+
+std::uint64_t armed_generation(const journal::Rack& rack) {
+  const auto known = rack.facts().find(std::string(generation_fact));
+  std::uint64_t generation = 0;
+  if (known != rack.facts().end())
+    std::from_chars(known->second.data(), known->second.data() + known->second.size(), generation);
+  return generation;
 }
 
 interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,

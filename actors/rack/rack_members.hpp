@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/core/journal_batch.hpp"
@@ -21,9 +22,15 @@ struct applied_spec {
   std::vector<std::string> removed;                           // names no longer declared
 };
 
-// A member that stays in its slot keeps its state; one whose BMC MAC changed starts again.
+// A member that stays in its slot keeps its state; one whose BMC MAC (without one: fixed address) changed
+// starts again. Whether that may be is refuse_member_changes' to say.
 applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* before, const member_map& members,
                         const std::function<std::string()>& new_uuid);
+
+// The highest generation of an arming record that the interlock was seen to hold; kept among the rack's
+// facts.
+constexpr std::string_view generation_fact = "interlock_generation";
+std::uint64_t armed_generation(const journal::Rack& rack);
 
 // Every tray whose interlock account exists (and those joining), with what the interlock needs to watch it.
 // password_of gives the vaulted password of the interlock's account; empty leaves the tray out.

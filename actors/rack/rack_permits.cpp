@@ -107,6 +107,7 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
   if (auto flow = flow_not_proven(run().cooling, rack().spec().manifest().cooling(), now_)) return flow;
   if (run().interlock == nullptr)
     return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
+  if (auto old = record_is_old(rack(), *run().interlock)) return old;
   const gate_verdict gate = judge_gate(*run().interlock, member.name());
   if (!gate.allowed && !BUSBAR_MUTANT(gate_ignored)) {
     return refusal{core::fault_named(gate.fault).value_or(fault::POWER_INTERLOCK_NOT_ARMED),

@@ -48,6 +48,9 @@ struct refusal {
 // Nothing when the thing is proven; else what is missing.
 std::optional<refusal> flow_not_proven(const cooling_state& state, const journal::CoolingSpec& limits,
                                        core::instant now);
+// The interlock holds an older arming record than the one the journal says it had, or none
+// (rack_interlock.cpp).
+std::optional<refusal> record_is_old(const journal::Rack& rack, const interlock_view& heard);
 std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::instant now);
 
 std::string step_word(journal::RackStep step);

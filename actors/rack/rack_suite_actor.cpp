@@ -41,7 +41,8 @@ void rack_shell::send_record(rack_self self) {
   if (view->life != interlock_life::alive) {
     return answer(absl::UnavailableError(fmt::format("the interlock is {}", name_of(view->life))));
   }
-  arming_generation = std::max(arming_generation, view->status->generation()) + 1;
+  arming_generation =
+      std::max({arming_generation, armed_generation(logic.rack), view->status->generation()}) + 1;
   const auto password_of = [this](const journal::Node& tray) {
     const auto password = with.secrets->get(node::interlock_secret(tray));
     return password.ok() ? *password : std::string();
@@ -51,6 +52,9 @@ void rack_shell::send_record(rack_self self) {
 }
 
 void rack_shell::record_answered(rack_self self, const absl::Status& status) {
+  if (!status.ok())
+    core::log_warning("arming_refused",
+                      {{"object", logic.rack.name()}, {"why", std::string(status.message())}});
   for (const std::string& tray : std::exchange(arming_now, {})) tell_armed(self, tray, status);
   send_record(self);
 }

@@ -101,6 +101,82 @@ TEST(permits, no_host_power_while_the_interlock_is_dead) {
   expect_refused(bench, slot('s', 1), fault::POWER_INTERLOCK_NOT_ARMED);
 }
 
+// Each reason not to give a permit is one to take it back while its act has not left yet.
+TEST(permits, are_taken_back_when_their_reasons_are_gone_before_the_act) {
+  using change = std::function<void(rack_bench&)>;
+  const change reasons[] = {
+      [](rack_bench& bench) {
+        auto view = std::make_shared<interlock_view>(*bench.state.run.interlock);
+        view->life = interlock_life::dead;
+        view->age = std::chrono::seconds(4);
+        bench.give(interlock_heard{view});
+      },
+      [](rack_bench& bench) { bench.arm([](interlock::Status& status) { status.set_armed_rack(false); }); },
+      [](rack_bench& bench) {
+        bench.arm([](interlock::Status& status) {
+          for (auto& one : *status.mutable_devices()) one.set_latched(true);
+        });
+      },
+      [](rack_bench& bench) { bench.cool(100.0); },
+      [](rack_bench& bench) { bench.cool(std::nullopt); },
+      [](rack_bench& bench) {
+        bench.change(slot('s', 1), [](journal::Node& node) { node.set_leak_latched(true); });
+      },
+      [](rack_bench& bench) {
+        bench.change_all(journal::POWER_SHELF, [](journal::Node& node) {
+          node.mutable_power()->set_observed(journal::POWER_UNKNOWN);
+        });
+      },
+      [](rack_bench& bench) { bench.give(begin_shutdown{"operations/2"}); },
+      [](rack_bench& bench) {
+        bench.wait_ns(5'000'000'000);
+        bench.give(wake{});
+      },
+      [](rack_bench& bench) { bench.give(permit_released{slot('s', 1)}); },
+  };
+  for (const change& reason : reasons) {
+    rack_bench bench;
+    bench.reach(journal::COOLED);
+    ask(bench, slot('s', 1));
+    const auto* const answer = bench.last_answer(slot('s', 1));
+    ASSERT_TRUE(answer != nullptr && answer->granted && answer->lease != nullptr);
+    const auto lease = answer->lease;
+    bench.give(wake{});
+    EXPECT_TRUE(lease->holds()) << "taken back for nothing";
+    reason(bench);
+    EXPECT_FALSE(lease->holds()) << "reason " << &reason - reasons;
+  }
+}
+
+// A rack that waits for its journal judges nothing, and hears its interlock all the same.
+TEST(permits, are_taken_back_by_a_heartbeat_alone) {
+  rack_bench bench;
+  bench.reach(journal::COOLED);
+  ask(bench, slot('s', 1));
+  ask(bench, slot('s', 2));
+  const auto wet = bench.last_answer(slot('s', 1))->lease, dry = bench.last_answer(slot('s', 2))->lease;
+  interlock_view heard = *bench.state.run.interlock;
+  interlock::Status status = *heard.status;
+  for (auto& one : *status.mutable_devices()) {
+    if (one.name() == slot('s', 1))
+      one.mutable_detectors(0)->set_verdict(interlock::DetectorReading::UNKNOWN);
+  }
+  heard.status = std::make_shared<const interlock::Status>(status);
+  withdraw_where_shut(bench.state.run, heard);
+  EXPECT_FALSE(wet->holds());
+  EXPECT_TRUE(dry->holds());
+}
+
+TEST(permits, given_at_one_moment_count_in_the_budget_of_each_other) {
+  rack_bench bench;
+  bench.reach(journal::COOLED);
+  bench.spec().mutable_manifest()->mutable_power()->set_rack_limit_kw(5.0);
+  ask(bench, slot('s', 1));
+  ask(bench, slot('s', 2));
+  EXPECT_EQ(bench.granted(), std::vector<std::string>{slot('s', 1)});
+  expect_refused(bench, slot('s', 2), fault::POWER_OVER_BUDGET);
+}
+
 TEST(permits, no_host_power_for_a_tray_with_a_latched_leak) {
   rack_bench bench;
   bench.reach(journal::COOLED);

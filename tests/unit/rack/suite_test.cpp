@@ -254,6 +254,8 @@ TEST(control_plane_cases, c3_a_second_command_on_a_held_rack_is_refused_at_every
   core::command apply = command("manifest_apply");
   apply.spec = std::make_shared<const journal::RackSpec>(bench.spec());
   EXPECT_EQ(core::fault_of(refuse_command(apply, bench.state, false)), fault::OPERATION_CONFLICT);
+  const std::string words(refuse_command(apply, bench.state, false).message());
+  EXPECT_NE(words.find("busbar ops cancel r01/operations/1"), std::string::npos) << words;
 }
 
 TEST(control_plane_cases, c5_an_unknown_rack_detector_refuses_power_and_is_no_leak) {
