@@ -128,7 +128,7 @@ struct address_claim {
 // Two things cannot answer at one address, over all manifests given: a BMC (of a tray or a shelf) is one
 // member's alone, a CDU may be shared by racks that call it by one name.
 void check_addresses(const documents& all, std::vector<spec_error>& errors) {
-  std::map<std::string, address_claim> claims;        // by host
+  std::map<std::string, address_claim> claims;              // by host
   std::map<std::string, const journal::CoolingSpec*> cdus;  // by name
   const auto claim = [&claims, &errors](const std::string& address, const address_claim& wanted) {
     if (address.empty()) return;
@@ -175,7 +175,8 @@ void check_site(const documents& all, std::vector<spec_error>& errors) {
         const auto [owner, added] = owners.emplace(key + " " + value, std::pair(file, path));
         if (added || owner->second.first == file) continue;
         errors.push_back(
-            {file, path, fmt::format("{} is also {} in {}", value, owner->second.second, owner->second.first)});
+            {file, path,
+             fmt::format("{} is also {} in {}", value, owner->second.second, owner->second.first)});
       }
     }
   }

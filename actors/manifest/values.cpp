@@ -136,7 +136,8 @@ std::string host_of(std::string_view address) {
   }
   in6_addr bytes{};
   char text[INET6_ADDRSTRLEN] = {};
-  if (inet_pton(AF_INET6, host.c_str(), &bytes) == 1 && inet_ntop(AF_INET6, &bytes, text, sizeof text) != nullptr)
+  if (inet_pton(AF_INET6, host.c_str(), &bytes) == 1 &&
+      inet_ntop(AF_INET6, &bytes, text, sizeof text) != nullptr)
     return text;
   return host;
 }

@@ -308,7 +308,8 @@ TEST(spec_reader, finds_one_bmc_declared_in_two_racks) {
                   "manifests/r01.yaml"));
 }
 
-// Every pair of things with an address of their own: tray, switch tray, shelf, CDU, within a file and across two.
+// Every pair of things with an address of their own: tray, switch tray, shelf, CDU, within a file and across
+// two.
 TEST(spec_reader, refuses_one_address_of_two_with_both_key_paths) {
   struct sample {
     const char* text;
@@ -318,9 +319,12 @@ TEST(spec_reader, refuses_one_address_of_two_with_both_key_paths) {
   const std::vector<sample> samples = {
       {"127.18.1.2}", "127.18.1.1}", "members[1].address: 127.18.1.1 is also members[0].address"},
       {"127.18.1.2}", "127.18.200.1}", "members[1].address: 127.18.200.1 is also cooling.address"},
-      {"SN1830031}", "SN1830031, address: 127.18.1.1}", "members[4].address: 127.18.1.1 is also members[0].address"},
-      {"SN1830051}", "SN1830051, address: 127.18.1.2}", "members[5].address: 127.18.1.2 is also members[1].address"},
-      {"SN1830051}", "SN1830051, address: 127.18.200.1}", "members[5].address: 127.18.200.1 is also cooling.address"},
+      {"SN1830031}", "SN1830031, address: 127.18.1.1}",
+       "members[4].address: 127.18.1.1 is also members[0].address"},
+      {"SN1830051}", "SN1830051, address: 127.18.1.2}",
+       "members[5].address: 127.18.1.2 is also members[1].address"},
+      {"SN1830051}", "SN1830051, address: 127.18.200.1}",
+       "members[5].address: 127.18.200.1 is also cooling.address"},
       {"address: \"127.18.200.1:8443\"", "address: \"127.18.1.1:443\"",
        "members[0].address: 127.18.1.1 is also cooling.address"},
   };
@@ -336,8 +340,11 @@ std::vector<source_file> two_racks(const std::string& text, const std::string& o
   std::vector<source_file> files = site_files();
   source_file second = files[0];
   second.path = "manifests/r02.yaml";
-  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
-           {"rack: r01", "rack: r02"}, {"SN183", "SN283"}, {"02:18:01", "02:18:02"}, {"127.18.1.", "127.18.2."}}) {
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"rack: r01", "rack: r02"},
+                                                        {"SN183", "SN283"},
+                                                        {"02:18:01", "02:18:02"},
+                                                        {"127.18.1.", "127.18.2."}}) {
     for (std::size_t at = 0; (at = second.content.find(from, at)) != std::string::npos; ++at)
       second.content.replace(at, from.size(), to);
   }
@@ -353,9 +360,10 @@ TEST(spec_reader, racks_may_share_a_cdu_by_its_name_and_nothing_else) {
   EXPECT_THAT(texts(read_spec(two_racks("cdu: cdu01", "cdu: cdu02")).errors),
               ElementsAre("manifests/r02.yaml: cooling.address: 127.18.200.1:8443 is also cooling.address in "
                           "manifests/r01.yaml"));
-  EXPECT_THAT(texts(read_spec(two_racks("127.18.200.1:8443", "127.18.200.2:8443")).errors),
-              ElementsAre("manifests/r02.yaml: cooling.address: cdu01 is 127.18.200.2:8443 here, another manifest "
-                          "gives 127.18.200.1:8443 as its cooling.address"));
+  EXPECT_THAT(
+      texts(read_spec(two_racks("127.18.200.1:8443", "127.18.200.2:8443")).errors),
+      ElementsAre("manifests/r02.yaml: cooling.address: cdu01 is 127.18.200.2:8443 here, another manifest "
+                  "gives 127.18.200.1:8443 as its cooling.address"));
   EXPECT_THAT(texts(read_spec(two_racks("127.18.2.2}", "127.18.1.2}")).errors),
               ElementsAre("manifests/r02.yaml: members[1].address: 127.18.1.2 is also members[1].address in "
                           "manifests/r01.yaml"));
@@ -367,15 +375,15 @@ TEST(spec_reader, racks_may_share_a_cdu_by_its_name_and_nothing_else) {
 TEST(spec_reader, two_manifests_of_one_rack_are_an_error) {
   std::vector<source_file> files = site_files();
   files.push_back({"copy.yaml", files[0].content});
-  EXPECT_THAT(
-      texts(read_spec(files).errors),
-      ElementsAre(
-          HasSubstr("members[0].address"), HasSubstr("members[1].address"),
-          "copy.yaml: rack: 'r01' is also declared in manifests/r01.yaml", HasSubstr("members[0].bmc_mac"),
-          HasSubstr("members[0].serial"), HasSubstr("members[1].bmc_mac"), HasSubstr("members[1].serial"),
-          HasSubstr("members[2].bmc_mac"), HasSubstr("members[2].serial"), HasSubstr("members[3].bmc_mac"),
-          HasSubstr("members[4].bmc_mac"), HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"),
-          HasSubstr("members[5].serial")));
+  EXPECT_THAT(texts(read_spec(files).errors),
+              ElementsAre(HasSubstr("members[0].address"), HasSubstr("members[1].address"),
+                          "copy.yaml: rack: 'r01' is also declared in manifests/r01.yaml",
+                          HasSubstr("members[0].bmc_mac"), HasSubstr("members[0].serial"),
+                          HasSubstr("members[1].bmc_mac"), HasSubstr("members[1].serial"),
+                          HasSubstr("members[2].bmc_mac"), HasSubstr("members[2].serial"),
+                          HasSubstr("members[3].bmc_mac"), HasSubstr("members[4].bmc_mac"),
+                          HasSubstr("members[4].serial"), HasSubstr("members[5].bmc_mac"),
+                          HasSubstr("members[5].serial")));
 }
 
 TEST(spec_reader, survives_documents_that_are_no_maps) {

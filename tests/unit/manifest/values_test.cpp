@@ -70,7 +70,8 @@ TEST(names, both_spellings_name_the_same_thing) {
 }
 
 TEST(values, one_host_has_one_spelling) {
-  for (const char* same : {"127.18.1.1", "127.18.1.1:443", "127.18.1.1:8443"}) EXPECT_EQ(host_of(same), "127.18.1.1");
+  for (const char* same : {"127.18.1.1", "127.18.1.1:443", "127.18.1.1:8443"})
+    EXPECT_EQ(host_of(same), "127.18.1.1");
   for (const char* same : {"fd00::1", "[fd00::1]:443", "FD00:0:0:0::1", "[FD00:0::0:1]:8443"})
     EXPECT_EQ(host_of(same), "fd00::1") << same;
   EXPECT_EQ(host_of("BMC-7.lab:443"), host_of("bmc-7.lab"));
