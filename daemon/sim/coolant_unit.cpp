@@ -23,6 +23,16 @@ double coolant_unit::working_pumps(instant now) const {
   return stopped == nullptr ? all : std::max(0.0, all - stopped->severity);
 }
 
+std::vector<std::string> coolant_unit::detectors() const {
+  std::vector<std::string> names;
+  for (const std::string& rack : around().racks()) {
+    for (const std::string_view each : detector_names) {
+      names.push_back(rack + "_" + std::string(each));
+    }
+  }
+  return names;
+}
+
 std::string coolant_unit::detector_word(std::string_view detector, instant now) const {
   return find_fault(fault_kind::leak, detector, first_detector, now) != nullptr ||
                  find_fault(fault_kind::detector_fault, detector, first_detector, now) != nullptr

@@ -15,6 +15,7 @@ class coolant_unit : public device {
   // Pumps that run, after faults.
   double working_pumps(instant now) const;
   json truth(instant now) const override;
+  std::vector<std::string> detectors() const override;  // of every rack it feeds
 
  protected:
   json value(const value_name& name, instant now) const override;

@@ -53,6 +53,9 @@ class device {
 
   access_control& control() { return access_; }
   std::string shown_mac(instant now) const;
+  // What faults may name of it.
+  virtual std::vector<std::string> detectors() const { return {}; }
+  std::vector<std::string> firmware_components() const { return firmware_.components(); }
   const std::string& certificate_sha256() const { return certificate_sha256_; }
   void set_certificate_sha256(std::string digest) { certificate_sha256_ = std::move(digest); }
 

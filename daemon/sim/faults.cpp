@@ -12,8 +12,9 @@ bool in_force(const fault& each, instant now) {
   return now >= each.from && (!each.until || now < *each.until);
 }
 
-// r01/c07/gpu2/nvlink5 -> member r01/c07, part gpu2/nvlink5; cdu01/r01_rope -> cdu01, r01_rope.
-std::pair<std::string, std::string> split_target(const std::string& target) {
+}  // namespace
+
+fault_place place_of(const std::string& target) {
   std::size_t end = target.find('/');
   if (target.rfind("cdu", 0) != 0 && end != std::string::npos) {
     end = target.find('/', end + 1);
@@ -32,12 +33,10 @@ char kind_letter(const std::string& member) {
   return slash == std::string::npos || slash + 1 >= member.size() ? '?' : member[slash + 1];
 }
 
-}  // namespace
-
 const std::vector<fault_text>& fault_table() {
   static const std::vector<fault_text> table = {
-#define BUSBAR_SIM_FAULT(name, targets, severity, meaning) \
-  {fault_kind::name, #name, targets, severity, meaning},
+#define BUSBAR_SIM_FAULT(name, targets, part, severity, meaning) \
+  {fault_kind::name, #name, targets, fault_part::part, severity, meaning},
 #include "daemon/sim/faults.def"
 #undef BUSBAR_SIM_FAULT
   };
@@ -48,17 +47,19 @@ const fault_text& text_of(fault_kind kind) {
   return fault_table()[static_cast<std::size_t>(kind)];
 }
 
-absl::StatusOr<std::uint64_t> fault_book::add(const fault_request& request, instant now) {
+const fault_text* fault_named(std::string_view name) {
   const auto& table = fault_table();
-  const auto text = std::find_if(table.begin(), table.end(),
-                                 [&request](const fault_text& each) { return each.name == request.kind; });
-  if (text == table.end()) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [name](const fault_text& each) { return each.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<std::uint64_t> fault_book::add(const fault_request& request, instant now) {
+  const fault_text* const text = fault_named(request.kind);
+  if (text == nullptr) {
     return absl::InvalidArgumentError("no fault of kind " + request.kind);
   }
-  auto [member, part] = split_target(request.target);
-  if (text->targets.find(kind_letter(member)) == std::string_view::npos) {
-    return absl::InvalidArgumentError(request.kind + " does not apply to " + request.target);
-  }
+  auto [member, part] = place_of(request.target);
   fault added;
   added.id = ++last_id_;
   added.kind = text->kind;

@@ -19,10 +19,22 @@ enum class fault_kind {
 #undef BUSBAR_SIM_FAULT
 };
 
+// Which part of a member a kind may name. none: it concerns the member as a whole.
+enum class fault_part {
+  none,
+  detector,   // r01/c01/0_ColdPlate, cdu01/r01_rope
+  psu,        // psuN
+  gpu,        // gpuN
+  link,       // gpuN/nvlinkM
+  card,       // nicN, gpuN
+  component,  // of firmware
+};
+
 struct fault_text {
   fault_kind kind;
   std::string_view name;
   std::string_view targets;
+  fault_part part;
   double severity;
   std::string_view meaning;
 };
@@ -49,6 +61,17 @@ struct fault {
   instant from{0};
   std::optional<instant> until;
 };
+
+// r01/c07/gpu2/nvlink5 -> member r01/c07, part gpu2/nvlink5; cdu01/r01_rope -> cdu01, r01_rope.
+struct fault_place {
+  std::string member;
+  std::string part;
+};
+fault_place place_of(const std::string& target);
+// c, s, p or u for a CDU; ? when it is none of them.
+char kind_letter(const std::string& member);
+// Null when there is no kind of that name.
+const fault_text* fault_named(std::string_view name);
 
 class fault_book {
  public:

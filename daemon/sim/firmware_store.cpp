@@ -92,6 +92,14 @@ const std::string& firmware_store::version(std::string_view component) const {
   return found == active_.end() ? none : found->second;
 }
 
+std::vector<std::string> firmware_store::components() const {
+  std::vector<std::string> names;
+  for (const auto& [name, version] : active_) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 bool firmware_store::busy() const {
   return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& each) { return !each.second.finished; });
 }

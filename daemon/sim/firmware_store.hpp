@@ -41,6 +41,7 @@ class firmware_store {
 
   const std::string& version(std::string_view component) const;  // empty: no such component
   bool knows(std::string_view component) const { return active_.find(component) != active_.end(); }
+  std::vector<std::string> components() const;
   bool busy() const;
 
   std::string begin(const update_request& update, instant now, instant flash, update_task faults);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "daemon/sim/fault_target.hpp"
 #include "daemon/sim/json.hpp"
 #include "daemon/sim/site_model.hpp"
 
@@ -101,17 +102,35 @@ void site_model::advance(instant now) {
   move_physics(now);
 }
 
+absl::Status site_model::check_fault(const fault_request& request) const {
+  const fault_text* const kind = fault_named(request.kind);
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError("no fault of kind " + request.kind +
+                                      "; busbar-sim fault kinds lists them");
+  }
+  const fault_place on = place_of(request.target);
+  const absl::Status fits = check_fault_member(*kind, on);
+  if (!fits.ok()) {
+    return fits;
+  }
+  const device* const member = find_member(on.member);
+  if (member == nullptr) {
+    return absl::NotFoundError("there is no " + on.member);
+  }
+  return check_fault_target(*kind, on, sku_, {member->detectors(), member->firmware_components()});
+}
+
 absl::StatusOr<std::uint64_t> site_model::add_fault(const fault_request& request, instant now) {
   advance(now);
+  const absl::Status fits = check_fault(request);
+  if (!fits.ok()) {
+    return fits;
+  }
   const auto id = faults_.add(request, now);
   if (!id.ok()) {
     return id;
   }
   const fault added = faults_.all().back();
-  if (find_member(added.member) == nullptr) {
-    faults_.clear(request.kind, request.target);
-    return absl::NotFoundError("there is no " + added.member);
-  }
   agenda_.at(added.from, [this](instant when) { apply_faults(when); });
   if (added.until) {
     agenda_.at(*added.until, [this](instant when) { apply_faults(when); });

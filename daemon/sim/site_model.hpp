@@ -90,6 +90,7 @@ class site_model final : public site, public environment {
   void feed_rack(int rack, instant now);
   void apply_faults(instant now);
   double rack_power_w(int rack) const;
+  absl::Status check_fault(const fault_request& request) const;
   device* find_member(std::string_view member) const;
   compute_tray* find_compute(std::string_view member) const;
 

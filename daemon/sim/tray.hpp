@@ -30,7 +30,7 @@ class tray : public device {
   // Of the boot that runs; empty for a local boot.
   const std::string& boot_uri() const { return boot_uri_; }
   bool wet(std::string_view detector, instant now) const;
-  const std::vector<std::string>& detectors() const { return detectors_; }
+  std::vector<std::string> detectors() const override { return detectors_; }
 
  protected:
   json value(const value_name& name, instant now) const override;
