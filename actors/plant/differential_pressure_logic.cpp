@@ -97,6 +97,8 @@ differential_pressure_step step(const differential_pressure_gains& gains, differ
   } else if (out.mode == loop_mode::automatic && !(state.wait_until && now < *state.wait_until)) {
     pi_gains scaled = gains.head;
     scaled.kp /= gains.shutoff_kpa;
+    if (state.wait_until) state.head.integral += gains.catch_up * error / gains.shutoff_kpa;
+    state.wait_until.reset();
     const double reach = gains.rate_per_s * dt_s;
     scaled.low = std::pow(std::max(gains.least_speed, state.speed - reach), 2);
     scaled.high = std::pow(std::min(gains.most_speed, state.speed + reach), 2);

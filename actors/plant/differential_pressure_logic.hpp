@@ -17,16 +17,17 @@ struct differential_pressure_gains {
   double shutoff_kpa = 480.0;  // one pump at full speed, no flow
   double droop_kpa_per_lpm2 = 0.0018;
   double cdu_kpa_per_lpm2 = 3.7e-4;  // exchanger, filter and pipes of the CDU
-  pi_gains head{0.7, 4.0, 4.0, 0.0,
+  pi_gains head{0.6, 4.0, 4.0, 0.0,
                 1.0, 1e9, 0.0};  // kp without unit: head per kPa of error; limits are those of speed
   double rate_per_s = 0.20;      // of speed
   double least_speed = 0.20;
   double most_speed = 1.0;
   double fail_safe_speed =
       0.75;  // enough for full flow on nominal plants; its own controller takes over below
-  double flow_filter_s = 5.0;
+  double flow_filter_s = 7.0;
   double answer_s = 3.5;  // pumps and sensor: pressure is compared with the set-point as it can follow it
-  double settle_s = 4.0;  // after a pump is lost: PI waits
+  double settle_s = 3.0;  // after a pump is lost: PI waits until the sensor has seen the step
+  double catch_up = 1.3;  // then head per kPa still missing, once
   double period_s = 1.0;
   loop_limits limits;
 };

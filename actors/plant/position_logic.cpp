@@ -60,7 +60,7 @@ void begin_small_move(const position_gains& gains, position_state& state, double
 }
 
 void go_on(const position_gains& gains, position_state& state, double dt_s) {
-  if (state.phase == position_phase::outward && state.phase_s >= gains.settle_s) {
+  if (state.phase == position_phase::outward && state.phase_s >= gains.out_s) {
     state.command = std::clamp(state.wanted - state.direction * 0.5 * gains.play, 0.001, 0.999);
     enter(state, position_phase::back);
     return;

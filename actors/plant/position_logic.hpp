@@ -18,6 +18,7 @@ struct position_gains {
   double most_creep =
       0.12;  // command beyond what is wanted; a valve that needs more is reported stuck, not chased
   double settle_s = 2.0;       // without motion before the stem counts as at rest
+  double out_s = 1.0;          // how long an excursion lasts: its travel, and no longer than it must
   double dwell_s = 8.0;        // between two small moves
   double motion = 0.006;       // read-back change between two steps that is motion, not noise
   double coarse_jump = 0.025;  // a valve seen to jump this far is left at rest within jump_share of it

@@ -68,7 +68,7 @@ void follow(const rack_flow_gains& gains, rack_flow_state& state, double opening
 }
 
 double corrected(const rack_flow_gains& gains, rack_flow_state& state, std::optional<double> flow,
-                 double target, double dt_s) {
+                 std::optional<double> read, double feed_forward, double target, double dt_s) {
   // The target through the same lags as the flow: what is still on its way is no error.
   filter(state.reference_lpm, target, gains.answer_s, dt_s);
   filter(state.compared_lpm, state.reference_lpm, gains.flow_filter_s, dt_s);
@@ -76,6 +76,13 @@ double corrected(const rack_flow_gains& gains, rack_flow_state& state, std::opti
   const double error = std::clamp(1.0 - *state.flow_lpm / *state.compared_lpm, -0.5, 0.5);
   // An opening that the position loop leaves standing explains this much flow: not to be integrated.
   const double explained = resting_band(gains.position, state.position) * std::log(gains.valve_rangeability);
+  // A valve that jumps: as long as the flow is nearer than half its jump would bring it, the stem is right
+  // where it is.
+  const bool jumps = resting_band(gains.position, state.position) > gains.position.dead_band;
+  if (jumps && read && std::abs(error) <= 0.6 * explained) {
+    pi_track(gains.flow, state.flow, *read - feed_forward, error, 0.0);
+    return *read - feed_forward;
+  }
   pi_gains tuned = gains.flow;
   tuned.integral_dead_band = std::max(gains.flow_dead_band, explained);
   return pi_step(tuned, state.flow, error, 0.0, dt_s);
@@ -148,7 +155,7 @@ rack_flow_step step(const rack_flow_gains& gains, rack_flow_state state, const r
     out.valve_command = state.position.command.value_or(feed_forward);
     if (out.mode == loop_mode::manual || !read) return {state, out};
   }
-  const double correction = corrected(gains, state, flow, target, dt_s);
+  const double correction = corrected(gains, state, flow, read, feed_forward, target, dt_s);
   const double wanted = std::clamp(feed_forward + correction, 0.0, 1.0);
   if (wanted != feed_forward + correction)
     state.flow.integral += (wanted - feed_forward - correction) * std::min(1.0, dt_s / gains.flow.tt_s);

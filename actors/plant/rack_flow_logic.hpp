@@ -38,8 +38,11 @@ struct rack_flow_gains {
   double pipe_kpa = 78.0;                                      // at rated flow, without the valve
   pi_gains flow{0.20, 8.0, 8.0, -0.35, 0.35, 0.03, 0.0};       // opening per unit of relative flow error
   pi_gains trim{0.004, 120.0, 60.0, -0.25, 0.25, 0.005, 1.0};  // share of flow per K of return error
-  position_gains position{
-      .dead_band = 0.012, .fine = false, .jump_share = 1.1};  // a few percent of flow matter less than rest
+  position_gains position{.dead_band = 0.012,
+                          .fine = false,
+                          .dwell_s = 15.0,
+                          .coarse_jump = 0.018,
+                          .jump_share = 1.1};  // a few percent of flow matter less than rest
   loop_limits limits;
   double flow_dead_band = 0.012;  // relative error that is not integrated
   double flow_filter_s = 6.0;

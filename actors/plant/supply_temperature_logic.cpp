@@ -56,7 +56,8 @@ arrival move_pipe(const supply_temperature_gains& gains, supply_temperature_stat
 double coming_flow(const supply_temperature_gains& gains, supply_temperature_state& state,
                    std::optional<double> asked, double dt_s) {
   filter(state.asked_lpm, asked, gains.flow_filter_s, dt_s);
-  filter(state.answered_lpm, asked, gains.answer_s, dt_s);
+  const bool less = asked && state.answered_lpm && *asked < *state.answered_lpm;
+  filter(state.answered_lpm, asked, less ? gains.answer_down_s : gains.answer_s, dt_s);
   const double missing = asked ? *state.asked_lpm - *state.answered_lpm : 0.0;
   return std::max(0.0, *state.flow_lpm + missing);
 }

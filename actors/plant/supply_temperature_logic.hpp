@@ -23,21 +23,21 @@ struct supply_temperature_gains {
   position_gains position{.dead_band = 0.004};
   loop_limits limits;
   double period_s = 1.0;
-  double rate_per_s = 0.10;   // of the facility valve
-  double pipe_l = 150.0;      // coolant between the racks' cold plates and the exchanger
-  double plate_s = 6.0;       // heat's own lag through dies and plates
-  double sensor_lag_s = 2.0;  // of the return temperature
-  double lead_s = 2.0;        // valve travel and sensor lag that the prediction makes up for
-  double cold_l = 63.0;       // coolant between the exchanger and the supply sensor
-  double off_filter_s = 40;   // of what the model is off by, at rated flow
+  double rate_per_s = 0.10;    // of the facility valve
+  double pipe_l = 150.0;       // coolant between the racks' cold plates and the exchanger
+  double plate_s = 6.0;        // heat's own lag through dies and plates
+  double sensor_lag_s = 2.0;   // of the return temperature
+  double lead_s = 2.0;         // valve travel and sensor lag that the prediction makes up for
+  double cold_l = 63.0;        // coolant between the exchanger and the supply sensor
+  double off_filter_s = 40.0;  // of what the model is off by, at rated flow
   double flow_filter_s = 3.0;
   double bias_filter_s = 12.0;  // measured return against the model's
-  double answer_s = 8.0;  // how long racks' valves and the flow sensor take to follow what racks ask for
+  double answer_s = 12.0;      // how long racks' valves and the flow sensor take to follow what racks ask for
+  double answer_down_s = 8.0;  // the same while they ask for less
   double facility_filter_s = 20.0;
   double supply_filter_s = 1.5;
   double least_opening = 0.02;
-  double fail_safe_opening =
-      1.0;  // cold rather than hot; the dew-point floor is then the CDU's own controller's
+  double fail_safe_opening = 1.0;  // cold rather than hot; the CDU's own controller keeps the dew-point floor
   double schedule_exponent = 0.5;  // integral time ~ (rated flow / flow)^this
 };
 
