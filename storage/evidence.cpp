@@ -57,14 +57,30 @@ absl::Status write_all(int descriptor, std::string_view bytes, const std::string
 }
 
 absl::Status write_synced(const std::string& path, std::string_view bytes) {
-  const file_descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
+  const file_descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (file.get() < 0) return failed("open", path);
   if (const absl::Status done = write_all(file.get(), bytes, path); !done.ok()) return done;
   if (::fsync(file.get()) != 0) return failed("sync", path);
   return absl::OkStatus();
 }
 
+absl::Status sync_folder(const std::string& directory) {
+  const file_descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) return failed("sync", directory);
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status replace_synced(const std::string& path, std::string_view bytes) {
+  const std::string aside = path + ".new";
+  if (const absl::Status done = write_synced(aside, bytes); !done.ok()) {
+    ::unlink(aside.c_str());
+    return done;
+  }
+  if (std::rename(aside.c_str(), path.c_str()) != 0) return failed("rename", path);
+  return sync_folder(path.substr(0, path.rfind('/')));
+}
 
 absl::Status write_evidence_file(const std::string& directory, std::string_view name, std::string_view bytes) {
   const std::string path = path_of(directory, name);
@@ -72,15 +88,22 @@ absl::Status write_evidence_file(const std::string& directory, std::string_view 
   if (::stat(path.c_str(), &known) == 0 && static_cast<std::size_t>(known.st_size) == bytes.size()) {
     return absl::OkStatus();
   }
-  const std::string aside = path + ".new";
-  if (const absl::Status done = write_synced(aside, bytes); !done.ok()) {
-    ::unlink(aside.c_str());
-    return done;
+  return replace_synced(path, bytes);
+}
+
+absl::Status remove_evidence_files(const std::string& directory, const std::vector<std::string>& names) {
+  bool any = false;
+  for (const std::string& name : names) {
+    const std::string path = path_of(directory, name);
+    for (const std::string& file : {path, path + ".new"}) {
+      if (::unlink(file.c_str()) == 0) {
+        any = true;
+      } else if (errno != ENOENT) {
+        return failed("remove", file);
+      }
+    }
   }
-  if (std::rename(aside.c_str(), path.c_str()) != 0) return failed("rename", path);
-  const file_descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) return failed("sync", directory);
-  return absl::OkStatus();
+  return any ? sync_folder(directory) : absl::OkStatus();
 }
 
 absl::StatusOr<std::string> read_evidence_file(const std::string& directory, std::string_view name) {

@@ -124,6 +124,8 @@ absl::StatusOr<std::shared_ptr<journal_log>> journal_log::open(std::shared_ptr<s
   if (const absl::Status done = log->read_head(); !done.ok()) return done;
   if (const absl::Status done = log->read_identity(); !done.ok()) return done;
   if (const absl::Status done = log->read_requests(); !done.ok()) return done;
+  if (const absl::Status done = log->read_candidates(); !done.ok()) return done;
+  log->sweep_at_start();
   return log;
 }
 
@@ -333,13 +335,17 @@ void journal_log::stage_event(group& into, journal::Event event, core::committed
     if (into.next.oldest_audit_wall_ns() == 0) into.next.set_oldest_audit_wall_ns(into.now.wall_ns);
     into.write.put(family::audit, key, bytes);
   }
+  for (const std::string& name : evidence_named_in(bytes)) {
+    into.write.put(family::evidence, reference_key(name, false, key), {});
+    if (is_audited(event)) into.write.put(family::evidence, reference_key(name, true, key), {});
+  }
   into.write.put(family::events, key, std::move(bytes));
   into.next.set_event_count(into.next.event_count() + 1);
   if (into.next.oldest_event_wall_ns() == 0) into.next.set_oldest_event_wall_ns(into.now.wall_ns);
   commit.events.push_back(std::make_shared<const journal::Event>(std::move(event)));
 }
 
-void journal_log::stage_rest(group& into, const core::journal_batch& batch) const {
+void journal_log::stage_rest(group& into, const core::journal_batch& batch) {
   for (journal::Intent intent : batch.intents_opened) {
     intent.set_opened_revision(into.next.revision());
     into.write.put(family::intents, intent.id(), intent.SerializeAsString());
@@ -356,18 +362,19 @@ void journal_log::stage_rest(group& into, const core::journal_batch& batch) cons
     into.requests.push_back(std::move(record));
   }
   for (const auto& bytes : batch.evidence) {
-    const bool as_file = bytes->size() > options_.inline_evidence_bytes && !options_.evidence_directory.empty();
-    into.write.put(family::evidence, core::evidence_name(*bytes),
-                   as_file ? "f" + encode_u64(bytes->size()) : "i" + *bytes);
+    const std::string name = core::evidence_name(*bytes);
+    note_candidate(name);
+    into.write.put(family::evidence, candidate_key(name), {});
+    into.write.put(family::evidence, name, is_kept_as_file(*bytes) ? "f" + encode_u64(bytes->size()) : "i" + *bytes);
   }
   for (const core::sealed_secret& sealed : batch.secrets) into.write.put(family::vault, sealed.name, sealed.bytes);
   for (const std::string& name : batch.secrets_erased) into.write.erase(family::vault, name);
 }
 
-absl::Status journal_log::write_evidence_files(const core::journal_batch& batch) const {
-  if (options_.evidence_directory.empty()) return absl::OkStatus();
+absl::Status journal_log::write_evidence_files(const core::journal_batch& batch) {
+  if (const absl::Status done = announce_evidence_files(batch); !done.ok()) return done;
   for (const auto& bytes : batch.evidence) {
-    if (bytes->size() <= options_.inline_evidence_bytes) continue;
+    if (!is_kept_as_file(*bytes)) continue;
     const absl::Status done =
         write_evidence_file(options_.evidence_directory, core::evidence_name(*bytes), *bytes);
     if (!done.ok()) return done;

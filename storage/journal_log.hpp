@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ struct journal_options {
   std::chrono::hours kept_event_age{24 * 30};
   std::chrono::hours kept_audit_age{24 * 400};
   std::chrono::hours kept_request_age{24};
+  std::chrono::minutes evidence_sweep{60};     // how long evidence may stand unnamed, at least
   std::size_t trim_step = 4096;                // records one trim() removes at most
 };
 
@@ -66,6 +68,8 @@ class journal_log {
   absl::StatusOr<std::string> find_request(std::string_view request_id, std::string_view body_digest) const;
 
   journal::Position head() const;
+  // This journal, or one that it was restored from. Constant after open.
+  bool comes_from(std::string_view journal_id) const;
   // The oldest position one can read on from.
   journal::Position oldest() const;
   // Events after `from`, up to revision `to` inclusive, about `limit` of them; a revision is never split.
@@ -79,7 +83,7 @@ class journal_log {
 
   absl::StatusOr<std::string> read_evidence(std::string_view name) const;
 
-  // Retention, a bounded piece; true if more is waiting. Writer's thread.
+  // Retention of events, audit, request ids and evidence, a bounded piece; true if more is waiting. Writer's thread.
   absl::StatusOr<bool> trim();
   // True if trim() would find something by count or age.
   bool trim_is_due() const;
@@ -100,17 +104,30 @@ class journal_log {
   absl::Status read_requests();
   absl::Status make_identity(bool from_parent);
   absl::StatusOr<outcome> stage(group& into, const std::shared_ptr<const core::journal_batch>& batch);
-  absl::Status write_evidence_files(const core::journal_batch& batch) const;
+  absl::Status write_evidence_files(const core::journal_batch& batch);
+  bool is_kept_as_file(std::string_view evidence) const {
+    return evidence.size() > options_.inline_evidence_bytes && !options_.evidence_directory.empty();
+  }
+  // Retention of evidence (journal_evidence.cpp). Writer's thread.
+  absl::Status read_candidates();
+  absl::Status announce_evidence_files(const core::journal_batch& batch);
+  void note_candidate(const std::string& name);
+  absl::StatusOr<bool> has_record(const std::string& name) const;
+  bool evidence_sweep_is_due() const;
+  absl::Status sweep_evidence();
+  void sweep_at_start();
   void stage_state(group& into, const core::journal_batch& batch) const;
   void stage_events(group& into, const core::journal_batch& batch, core::committed_batch& commit) const;
   void stage_event(group& into, journal::Event event, core::committed_batch& commit) const;
-  void stage_rest(group& into, const core::journal_batch& batch) const;
+  void stage_rest(group& into, const core::journal_batch& batch);
   void settle(group& written);
   journal::JournalHead head_copy() const;
   absl::Status check_position(const journal::Position& from) const;
   std::uint64_t wanted_events(const journal::JournalHead& head) const;
-  absl::Status trim_events(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const;
-  absl::Status trim_audit(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const;
+  absl::Status trim_events(store_write& write, journal::JournalHead& next, std::int64_t wall_ns,
+                            std::vector<std::string>& unnamed) const;
+  absl::Status trim_audit(store_write& write, journal::JournalHead& next, std::int64_t wall_ns,
+                            std::vector<std::string>& unnamed) const;
   std::vector<std::string> trim_requests(store_write& write, std::int64_t wall_ns) const;
 
   const std::shared_ptr<store> store_;
@@ -118,6 +135,9 @@ class journal_log {
   journal::JournalIdentity identity_;   // constant after open
   std::unordered_map<std::string, journal::RequestRecord> requests_;  // writer's thread
   std::int64_t oldest_request_wall_ns_ = 0;                           // writer's thread
+  std::set<std::string> candidates_;    // names that may be without a record; writer's thread
+  std::set<std::string> young_;         // of those: stored since the last sweep, in whose batch nothing named them yet
+  std::int64_t swept_ns_ = 0;           // monotonic; writer's thread
   std::uint64_t lost_revisions_ = 0;    // taken by failed writes, never used again; writer's thread
   mutable std::mutex mutex_;            // guards head_
   journal::JournalHead head_;

@@ -40,6 +40,13 @@ journal::Position journal_log::head() const {
   return position;
 }
 
+bool journal_log::comes_from(std::string_view journal_id) const {
+  const auto& parents = identity_.parents();
+  return identity_.journal_id() == journal_id ||
+         std::any_of(parents.begin(), parents.end(),
+                     [journal_id](const auto& parent) { return parent.journal_id() == journal_id; });
+}
+
 journal::Position journal_log::oldest() const {
   journal::Position position;
   position.set_journal_id(identity_.journal_id());

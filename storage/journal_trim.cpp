@@ -20,6 +20,25 @@ std::int64_t wall_time_of(std::string_view value) {
   return event.ParseFromArray(value.data(), static_cast<int>(value.size())) ? event.wall_time_ns() : 0;
 }
 
+// A record that names evidence.
+struct naming {
+  std::string record_key;
+  std::string name;
+};
+
+void collect(std::string_view key, std::string_view value, std::vector<naming>& into) {
+  for (std::string& name : evidence_named_in(value)) into.push_back({std::string(key), std::move(name)});
+}
+
+// With the record its reference goes; what it named may be without any now.
+void unname(const std::vector<naming>& namings, bool audit, store_write& write, std::vector<std::string>& unnamed) {
+  for (const naming& one : namings) {
+    write.erase(family::evidence, reference_key(one.name, audit, one.record_key));
+    write.put(family::evidence, candidate_key(one.name), {});
+    unnamed.push_back(one.name);
+  }
+}
+
 }  // namespace
 
 std::uint64_t journal_log::wanted_events(const journal::JournalHead& head) const {
@@ -35,6 +54,7 @@ bool journal_log::trim_is_due() const {
   const auto is_older = [wall_ns](std::int64_t oldest, std::chrono::hours kept) {
     return oldest != 0 && wall_ns - oldest > nanoseconds(kept);
   };
+  if (evidence_sweep_is_due()) return true;
   return (head.event_count() > always_kept_events &&
           is_older(head.oldest_event_wall_ns(), options_.kept_event_age)) ||
          is_older(head.oldest_audit_wall_ns(), options_.kept_audit_age) ||
@@ -42,15 +62,20 @@ bool journal_log::trim_is_due() const {
 }
 
 absl::StatusOr<bool> journal_log::trim() {
+  if (evidence_sweep_is_due()) {
+    if (const absl::Status done = sweep_evidence(); !done.ok()) return done;
+  }
   store_write write;
   journal::JournalHead next = head_copy();
   const std::int64_t wall_ns = options_.clock().wall_ns;
-  if (const absl::Status done = trim_events(write, next, wall_ns); !done.ok()) return done;
-  if (const absl::Status done = trim_audit(write, next, wall_ns); !done.ok()) return done;
+  std::vector<std::string> unnamed;  // evidence whose record goes
+  if (const absl::Status done = trim_events(write, next, wall_ns, unnamed); !done.ok()) return done;
+  if (const absl::Status done = trim_audit(write, next, wall_ns, unnamed); !done.ok()) return done;
   const std::vector<std::string> forgotten = trim_requests(write, wall_ns);
   if (write.empty()) return false;
   write.put(family::meta, head_key(), next.SerializeAsString());
   if (const absl::Status done = store_->write(write); !done.ok()) return done;
+  candidates_.insert(unnamed.begin(), unnamed.end());
   for (const std::string& id : forgotten) requests_.erase(id);
   oldest_request_wall_ns_ = 0;
   for (const auto& [id, record] : requests_) {
@@ -65,11 +90,13 @@ absl::StatusOr<bool> journal_log::trim() {
   return trim_is_due();
 }
 
-absl::Status journal_log::trim_events(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const {
+absl::Status journal_log::trim_events(store_write& write, journal::JournalHead& next, std::int64_t wall_ns,
+                                      std::vector<std::string>& unnamed) const {
   const std::uint64_t surplus = next.event_count() - wanted_events(next);
   const std::uint64_t may_go = next.event_count() > always_kept_events ? next.event_count() - always_kept_events : 0;
   const std::int64_t cutoff = wall_ns - nanoseconds(options_.kept_event_age);
   std::uint64_t seen = 0;
+  std::vector<naming> namings;  // of all that was seen
   std::uint64_t cut_at = next.oldest_revision();  // first revision that stays
   std::uint64_t removed = 0;                      // events before cut_at
   std::int64_t first_kept_wall = 0;
@@ -95,6 +122,7 @@ absl::Status journal_log::trim_events(store_write& write, journal::JournalHead& 
           }
         }
         ++seen;
+        collect(key, value, namings);
         return true;
       });
   if (!scanned.ok()) return scanned;
@@ -104,6 +132,8 @@ absl::Status journal_log::trim_events(store_write& write, journal::JournalHead& 
     first_kept_wall = 0;
   }
   if (removed == 0) return absl::OkStatus();
+  std::erase_if(namings, [end = event_key(cut_at, 0)](const naming& one) { return one.record_key >= end; });
+  unname(namings, false, write, unnamed);
   write.erase_range(family::events, event_key(next.oldest_revision(), 0), event_key(cut_at, 0));
   next.set_oldest_revision(cut_at);
   next.set_event_count(next.event_count() - removed);
@@ -111,10 +141,12 @@ absl::Status journal_log::trim_events(store_write& write, journal::JournalHead& 
   return absl::OkStatus();
 }
 
-absl::Status journal_log::trim_audit(store_write& write, journal::JournalHead& next, std::int64_t wall_ns) const {
+absl::Status journal_log::trim_audit(store_write& write, journal::JournalHead& next, std::int64_t wall_ns,
+                                     std::vector<std::string>& unnamed) const {
   const std::int64_t cutoff = wall_ns - nanoseconds(options_.kept_audit_age);
   if (next.oldest_audit_wall_ns() == 0 || next.oldest_audit_wall_ns() >= cutoff) return absl::OkStatus();
   std::size_t seen = 0;
+  std::vector<naming> namings;
   std::string end;
   std::int64_t first_kept_wall = 0;
   const absl::Status scanned =
@@ -123,11 +155,13 @@ absl::Status journal_log::trim_audit(store_write& write, journal::JournalHead& n
         end.assign(key);
         if (first_kept_wall >= cutoff || seen >= options_.trim_step) return false;
         ++seen;
+        collect(key, value, namings);
         first_kept_wall = 0;
         end.push_back('\0');  // just behind this one
         return true;
       });
   if (!scanned.ok() || seen == 0) return scanned;
+  unname(namings, true, write, unnamed);
   write.erase_range(family::audit, event_key(0, 0), end);
   next.set_oldest_audit_wall_ns(first_kept_wall);
   return absl::OkStatus();

@@ -1,10 +1,16 @@
 #include "storage/key_codec.hpp"
 
+#include <algorithm>
+
 namespace busbar::storage {
 namespace {
 
 constexpr char state_format = 1;
 constexpr std::string_view request_prefix = "request/";
+constexpr std::string_view evidence_prefix = "sha256:";
+constexpr std::size_t evidence_name_size = evidence_prefix.size() + 64;
+constexpr std::string_view candidate_prefix = "\1c";
+constexpr std::string_view reference_prefix = "\1r";
 
 template <class Number>
 void append_number(std::string& out, Number value) {
@@ -84,6 +90,38 @@ std::string event_key(std::uint64_t revision, std::uint32_t index) {
 std::optional<std::pair<std::uint64_t, std::uint32_t>> parse_event_key(std::string_view key) {
   if (key.size() != sizeof(std::uint64_t) + sizeof(std::uint32_t)) return std::nullopt;
   return std::pair(number_at<std::uint64_t>(key, 0), number_at<std::uint32_t>(key, sizeof(std::uint64_t)));
+}
+
+bool is_evidence_name(std::string_view text) {
+  return text.size() == evidence_name_size && text.starts_with(evidence_prefix) &&
+         text.find_first_not_of("0123456789abcdef", evidence_prefix.size()) == std::string_view::npos;
+}
+
+std::string candidate_key(std::string_view name) { return std::string(candidate_prefix).append(name); }
+std::string name_of_candidate(std::string_view key) { return std::string(key.substr(candidate_prefix.size())); }
+std::pair<std::string, std::string> candidate_range() { return {std::string(candidate_prefix), "\1d"}; }
+
+std::string reference_key(std::string_view name, bool audit, std::string_view record_key) {
+  std::string key(reference_prefix);
+  key.append(name);
+  key.push_back(audit ? 'a' : 'e');
+  key.append(record_key);
+  return key;
+}
+
+std::pair<std::string, std::string> reference_range(std::string_view name) {
+  std::string first(reference_prefix);
+  first.append(name);
+  return {first, first + "f"};
+}
+
+std::vector<std::string> evidence_named_in(std::string_view bytes) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; (at = bytes.find(evidence_prefix, at)) != std::string_view::npos; ++at) {
+    const std::string_view name = bytes.substr(at, evidence_name_size);
+    if (is_evidence_name(name) && std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return names;
 }
 
 std::string identity_key() { return "identity"; }

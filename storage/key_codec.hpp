@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "actors/core/journal_batch.hpp"
 
@@ -31,6 +32,16 @@ std::optional<parsed_state_value> parse_state_value(std::string_view value);
 // events and audit: revision (8), index in the batch (4).
 std::string event_key(std::uint64_t revision, std::uint32_t index);
 std::optional<std::pair<std::uint64_t, std::uint32_t>> parse_event_key(std::string_view key);
+
+// evidence: the content under its own name; beside it, under keys no name begins with, who has the name (journal_evidence.cpp).
+bool is_evidence_name(std::string_view text);  // "sha256:<64 lower-case hex>"
+std::string candidate_key(std::string_view name);
+std::string name_of_candidate(std::string_view key);
+std::pair<std::string, std::string> candidate_range();
+std::string reference_key(std::string_view name, bool audit, std::string_view record_key);
+std::pair<std::string, std::string> reference_range(std::string_view name);
+// Every evidence name that the bytes hold, as serialised messages do; the same one once.
+std::vector<std::string> evidence_named_in(std::string_view bytes);
 
 // meta
 std::string identity_key();

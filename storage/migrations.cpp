@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "actors/core/errors.hpp"
 #include "storage/key_codec.hpp"
 
 namespace busbar::storage {
 
-std::span<const migration> migrations() { return {}; }  // version 1 is the first
+absl::Status index_evidence(const store& before, store_write& write);  // journal_evidence.cpp
+
+std::span<const migration> migrations() {
+  static constexpr std::array steps{migration{2, "who names which evidence", &index_evidence}};
+  return steps;
+}
 
 absl::Status migrate(store& below, std::span<const migration> steps, std::uint32_t newest) {
   const auto stored = below.get(family::meta, schema_key());

@@ -20,7 +20,7 @@ struct migration {
   absl::Status (*run)(const store& before, store_write& write);
 };
 
-inline constexpr std::uint32_t schema_version = 1;
+inline constexpr std::uint32_t schema_version = 2;
 std::span<const migration> migrations();
 
 // An empty store gets the newest number. STORE_NEWER, STORE_DAMAGED.

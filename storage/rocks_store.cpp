@@ -189,6 +189,10 @@ absl::Status rocks_store::open() {
   wanted.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, cache));
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(database, options_.directory, wanted, &columns_, &opened);
+  if (status.IsIOError() && status.ToString().find("/LOCK") != std::string::npos) {
+    return absl::AlreadyExistsError(fmt::format(
+        "the store in {} is open in another process; stop that one first, or use another folder", options_.directory));
+  }
   if (!status.ok()) return text_of(status, "open", options_.directory);
   database_.reset(opened);
   ballast_.reserve();

@@ -25,7 +25,7 @@ struct rocks_options {
   std::function<std::uint64_t(const std::string&)> free_bytes;  // tests; absent: statvfs of the directory
 };
 
-// STORE_DAMAGED if the files cannot be read, UNAVAILABLE if another process holds them.
+// STORE_DAMAGED if the files cannot be read, ALREADY_EXISTS if another process holds them.
 absl::StatusOr<std::unique_ptr<store>> open_rocks_store(rocks_options options);
 
 // A consistent copy by hard links into a folder that must not exist, of a store that may be in use (support bundle, upgrade).

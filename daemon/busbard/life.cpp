@@ -1,23 +1,20 @@
 #include "daemon/busbard/life.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "actors/core/log.hpp"
+#include "daemon/busbard/instance_lock.hpp"
 #include "daemon/busbard/rpc/edge_server.hpp"
 
 namespace busbar::daemon {
@@ -46,29 +43,6 @@ int wait_for_signal(milliseconds limit) {
   return signal > 0 ? signal : 0;
 }
 
-// One daemon an instance: the lock goes with the process, whatever way it ends.
-class instance_lock {
- public:
-  ~instance_lock() {
-    if (file_ >= 0) close(file_);
-  }
-  absl::Status take(const std::filesystem::path& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return absl::InternalError(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-    const std::string path = (folder / "busbard.lock").string();
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file_ < 0) return absl::InternalError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      return absl::AlreadyExistsError(fmt::format("another busbard holds {}", path));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  int file_ = -1;
-};
-
 exit_code code_of(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kAlreadyExists:
@@ -91,6 +65,16 @@ exit_code code_of(const absl::Status& status) {
     case absl::StatusCode::kDoNotUseReservedForFutureExpansionUseDefaultInSwitchInstead_: break;
   }
   return exit_code::failed;
+}
+
+absl::Status take_locks(const manifest::daemon_config& config, instance_lock& run, instance_lock& state) {
+  const std::filesystem::path run_folder = config.run_dir / config.instance;
+  const std::string who = fmt::format("process {}, instance {}, state folder {}, sockets in {}", getpid(), config.instance,
+                                      config.state_dir.string(), run_folder.string());
+  if (absl::Status made = make_run_folder(run_folder); !made.ok()) return made;
+  if (absl::Status taken = run.take(run_folder, "socket folder", who); !taken.ok()) return taken;
+  if (absl::Status made = make_private_folder(config.state_dir); !made.ok()) return made;
+  return state.take(config.state_dir, "state folder", who);
 }
 
 exit_code start_failed(std::string_view what, const absl::Status& status) {
@@ -258,8 +242,8 @@ void block_signals() {
 
 exit_code serve(const manifest::daemon_config& config, const life_options& options, const rack_factory& make_rack) {
   core::log_info("starting", {{"version", version}, {"pid", getpid()}, {"state_dir", config.state_dir.string()}});
-  instance_lock lock;
-  if (absl::Status status = lock.take(config.run_dir / config.instance); !status.ok()) return start_failed("lock", status);
+  instance_lock run_lock, state_lock;
+  if (absl::Status status = take_locks(config, run_lock, state_lock); !status.ok()) return start_failed("lock", status);
   absl::StatusOr<std::unique_ptr<rack_daemon>> rack = make_rack(config);
   if (!rack.ok()) return start_failed("rack", rack.status());
   core::log_info("rack_wired", {{"revision", (*rack)->hub()->read()->position.revision()}});

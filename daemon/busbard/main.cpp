@@ -1,6 +1,7 @@
 // busbard: the daemon of a rack. Reads like what it does: options, configuration, then life.cpp.
 #include <fmt/format.h>
 #include <getopt.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,10 +29,11 @@ constexpr const char* help = R"(busbard - takes a rack from dark to production, 
   --instance NAME      which rack; must agree with the file
   --config FILE        settings, YAML
   --reflection         let gRPC clients ask for the API's description
+  --accept-empty-store begin anew though the state folder had a store that is gone or was exchanged; once, by hand
   --log-level LEVEL    debug, info (usual), warning, error
   --help, --version
 
-Exit codes: 0 stopped in order; 1 failed; 2 usage or configuration; 5 another daemon or another release's store;
+Exit codes: 0 stopped in order; 1 failed; 2 usage or configuration; 5 another daemon, another release's store, or none where one was;
 6 stopped, but not everything ended in time.
 )";
 
@@ -42,6 +44,7 @@ struct settings {
   bool check = false;
   bool print = false;
   busbar::core::log_level level = busbar::core::log_level::info;
+  bool accept_empty_store = false;
   busbar::daemon::life_options life;
 };
 
@@ -61,13 +64,14 @@ std::optional<busbar::core::log_level> level_named(const std::string& name) {
 
 // An exit code when there is nothing more to do.
 std::optional<int> read_options(int argc, char** argv, settings& to) {
-  enum : int { role = 1, instance, config, check, print, reflection, level, show_help, show_version };
+  enum : int { role = 1, instance, config, check, print, reflection, accept_empty, level, show_help, show_version };
   static const option known[] = {{"role", required_argument, nullptr, role},
                                  {"instance", required_argument, nullptr, instance},
                                  {"config", required_argument, nullptr, config},
                                  {"check-config", no_argument, nullptr, check},
                                  {"print-config", no_argument, nullptr, print},
                                  {"reflection", no_argument, nullptr, reflection},
+                                 {"accept-empty-store", no_argument, nullptr, accept_empty},
                                  {"log-level", required_argument, nullptr, level},
                                  {"help", no_argument, nullptr, show_help},
                                  {"version", no_argument, nullptr, show_version},
@@ -80,6 +84,7 @@ std::optional<int> read_options(int argc, char** argv, settings& to) {
       case check: to.check = true; break;
       case print: to.print = true; break;
       case reflection: to.life.reflection = true; break;
+      case accept_empty: to.accept_empty_store = true; break;
       case level: {
         const auto named = level_named(optarg);
         if (!named.has_value()) return usage(fmt::format("no log level {}", optarg));
@@ -129,6 +134,7 @@ int vault_key(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  umask(077);  // what it keeps is its own user's; what others shall reach sets its mode itself
   busbar::daemon::block_signals();
   if (argc > 1 && std::string(argv[1]) == "vault-key") return vault_key(argc, argv);
   settings options;
@@ -141,5 +147,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   busbar::core::log_open(config->role, config->instance, options.level);
-  return static_cast<int>(busbar::daemon::serve(*config, options.life, busbar::daemon::wire));
+  return static_cast<int>(busbar::daemon::serve(
+      *config, options.life, [accept = options.accept_empty_store](const busbar::manifest::daemon_config& wanted) {
+        return busbar::daemon::wire(wanted, {.accept_empty_store = accept});
+      }));
 }

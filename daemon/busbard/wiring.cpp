@@ -24,11 +24,13 @@
 #include "actors/manifest/daemon_config.hpp"
 #include "actors/rack/interlock_client.hpp"
 #include "actors/rack/rack_actor.hpp"
+#include "daemon/busbard/instance_lock.hpp"
 #include "daemon/busbard/rpc/worker.hpp"
 #include "daemon/busbard/wiring_agents.hpp"
 #include "daemon/busbard/wiring_secrets.hpp"
 #include "gpu/judge/agent_results.hpp"
 #include "storage/journal_log.hpp"
+#include "storage/journal_mark.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/vault.hpp"
 
@@ -98,7 +100,8 @@ const auto tell_exit = [](const auto& who) { caf::anon_send_exit(who, caf::exit_
 
 class wired_rack final : public rack_daemon {
  public:
-  static absl::StatusOr<std::unique_ptr<rack_daemon>> build(const manifest::daemon_config& config);
+  static absl::StatusOr<std::unique_ptr<rack_daemon>> build(const manifest::daemon_config& config,
+                                                            const wire_options& options);
 
   std::shared_ptr<core::snapshot_hub> hub() const override { return hub_; }
   core::event_source events() const override {
@@ -117,7 +120,7 @@ class wired_rack final : public rack_daemon {
   bool stop_store(std::chrono::milliseconds limit) override;
 
  private:
-  absl::Status open_store(const manifest::daemon_config& config);
+  absl::Status open_store(const manifest::daemon_config& config, const wire_options& how);
   absl::Status open_doors(const manifest::daemon_config& config);
   void spawn_actors(const manifest::daemon_config& config);
   caf::expected<caf::actor> start_rack(const rack::rack_dependencies& with);
@@ -141,25 +144,34 @@ class wired_rack final : public rack_daemon {
   caf::actor supervisor_;
 };
 
-absl::Status wired_rack::open_store(const manifest::daemon_config& config) {
-  std::error_code failed;
-  std::filesystem::create_directories(config.state_dir, failed);
-  if (failed)
-    return absl::FailedPreconditionError(
-        fmt::format("{} cannot be made: {}", config.state_dir.string(), failed.message()));
+absl::Status wired_rack::open_store(const manifest::daemon_config& config, const wire_options& how) {
+  const std::string mark = (config.state_dir / "journal_id").string();
   storage::rocks_options on_disk;
   on_disk.directory = (config.state_dir / "store").string();
-  auto store = storage::open_rocks_store(std::move(on_disk));
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
   storage::journal_options options;
   options.clock = storage::machine_instant;
   options.boot_id = storage::machine_boot_id();
   options.evidence_directory = (config.state_dir / "evidence").string();
-  std::filesystem::create_directories(options.evidence_directory, failed);
+  if (!how.accept_empty_store) {
+    if (auto there = storage::check_store_is_there(mark, on_disk.directory); !there.ok()) return there;
+  }
+  for (const std::string& folder :
+       {config.state_dir.string(), on_disk.directory, options.evidence_directory}) {
+    if (auto made = make_private_folder(folder); !made.ok()) return made;
+  }
+  auto store = storage::open_rocks_store(std::move(on_disk));
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
   auto log = storage::journal_log::open(store_, std::move(options));
   if (!log.ok()) return log.status();
   log_ = *std::move(log);
+  const absl::Status ours = storage::check_store_is_ours(mark, *log_);
+  if (!ours.ok() && !how.accept_empty_store) return ours;
+  if (!ours.ok()) {
+    core::log_warning("other_store_accepted",
+                      {{"journal_id", log_->head().journal_id()}, {"why", std::string(ours.message())}});
+  }
+  if (auto marked = storage::mark_journal(mark, *log_); !marked.ok()) return marked;
   auto contents = log_->load();
   if (!contents.ok()) return contents.status();
   core::log_info("store_opened",
@@ -238,9 +250,10 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   });
 }
 
-absl::StatusOr<std::unique_ptr<rack_daemon>> wired_rack::build(const manifest::daemon_config& config) {
+absl::StatusOr<std::unique_ptr<rack_daemon>> wired_rack::build(const manifest::daemon_config& config,
+                                                               const wire_options& options) {
   auto made = std::make_unique<wired_rack>();
-  if (auto status = made->open_store(config); !status.ok()) return status;
+  if (auto status = made->open_store(config, options); !status.ok()) return status;
   if (auto status = made->open_doors(config); !status.ok()) return status;
   made->spawn_actors(config);
   return absl::StatusOr<std::unique_ptr<rack_daemon>>(std::move(made));
@@ -296,8 +309,9 @@ bool wired_rack::stop_store(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config) {
-  return wired_rack::build(config);
+absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config,
+                                                  const wire_options& options) {
+  return wired_rack::build(config, options);
 }
 
 }  // namespace busbar::daemon

@@ -53,8 +53,13 @@ class rack_daemon {
   virtual bool stop_store(std::chrono::milliseconds limit) = 0;  // journal actor ended, store closed
 };
 
-// Builds and starts the rack. An error (store of a newer release, damaged, locked by another daemon) starts
+struct wire_options {
+  bool accept_empty_store = false;  // begin anew though the state folder had another store
+};
+
+// Builds and starts the rack. An error (store of a newer release, damaged, gone, open elsewhere) starts
 // nothing.
-absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config);
+absl::StatusOr<std::unique_ptr<rack_daemon>> wire(const manifest::daemon_config& config,
+                                                  const wire_options& options = {});
 
 }  // namespace busbar::daemon

@@ -142,7 +142,7 @@ def interlock_put_back(programs):
             told = site.busbar_is(0, "events").out
             harness.check("INTERLOCK_RECORD_CURRENT" in told, "no word of the roll-back in the events:\n" + told)
             harness.until(lambda: not [one for one in site.items("racks", "r01")[0]["conditions"]
-                                       if one["type"].startswith("INTERLOCK_") and one["health"] != "GOOD"],
+                                       if one["type"].startswith("INTERLOCK_") and one["health"] != "HEALTH_GOOD"],
                           "the interlock's conditions are good again", 60)
         harness.equal(site.rack()["state"], "production", "the rack after two roll-backs")
 

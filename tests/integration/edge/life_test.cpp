@@ -94,6 +94,49 @@ TEST_F(life, a_second_daemon_of_the_instance_is_refused) {
   EXPECT_EQ(exit_of(first), 0);
 }
 
+TEST_F(life, a_second_daemon_on_the_state_folder_is_told_which_process_holds_it) {
+  const pid_t first = start("first", &make);
+  ASSERT_TRUE(wait_for_event(first, "first", "ready")) << log_of("first");
+  config_.run_dir = folder_ / "other_run";
+  const pid_t second = start("second", [](const manifest::daemon_config&) -> absl::StatusOr<std::unique_ptr<daemon::rack_daemon>> {
+    return absl::InternalError("the store was opened all the same");
+  });
+  EXPECT_EQ(exit_of(second), 5) << log_of("second");
+  for (const std::string& word : {"process " + std::to_string(first), std::string("instance r01"), config_.state_dir.string()})
+    EXPECT_NE(log_of("second").find(word), std::string::npos) << word << " in " << log_of("second");
+  kill(first, SIGTERM);
+  EXPECT_EQ(exit_of(first), 0);
+  const pid_t third = start("third", &make);
+  EXPECT_TRUE(wait_for_event(third, "third", "ready")) << "a lock goes with its process: " << log_of("third");
+  kill(third, SIGTERM);
+  EXPECT_EQ(exit_of(third), 0);
+}
+
+TEST_F(life, a_state_folder_that_was_open_to_others_is_closed_with_all_in_it) {
+  namespace fs = std::filesystem;
+  fs::create_directories(config_.state_dir / "store" / "deep");
+  std::ofstream(config_.state_dir / "store" / "deep" / "file") << "kept";
+  for (const auto& entry : fs::recursive_directory_iterator(config_.state_dir))
+    fs::permissions(entry.path(), fs::is_directory(entry) ? fs::perms(0755) : fs::perms(0644));
+  fs::permissions(config_.state_dir, fs::perms(0755));
+  const pid_t child = start("log", &make);
+  ASSERT_TRUE(wait_for_event(child, "log", "ready")) << log_of("log");
+  const auto open_to_others = [](const fs::path& path) {
+    return (fs::status(path).permissions() & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none;
+  };
+  EXPECT_FALSE(open_to_others(config_.state_dir));
+  std::size_t looked_at = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(config_.state_dir)) {
+    EXPECT_FALSE(open_to_others(entry.path())) << entry.path();
+    ++looked_at;
+  }
+  EXPECT_GE(looked_at, 3U);
+  EXPECT_NE(fs::status(config_.run_dir / "r01").permissions() & fs::perms::others_exec, fs::perms::none)
+      << "the sockets' folder is to be passed through";
+  kill(child, SIGTERM);
+  EXPECT_EQ(exit_of(child), 0);
+}
+
 TEST_F(life, a_socket_left_by_a_killed_daemon_is_replaced) {
   const pid_t first = start("first", &make);
   ASSERT_TRUE(wait_for_event(first, "first", "ready")) << log_of("first");

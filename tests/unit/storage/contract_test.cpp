@@ -151,7 +151,7 @@ TEST(rocks_store, one_owner_at_a_time) {
   const auto first = open_rocks_store(options);
   ASSERT_TRUE(first.ok()) << first.status();
   const auto second = open_rocks_store(options);
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST(rocks_store, a_checkpoint_is_a_store_of_that_moment) {

@@ -10,6 +10,7 @@
 #include "actors/core/digest.hpp"
 #include "actors/core/errors.hpp"
 #include "storage/key_codec.hpp"
+#include "storage/migrations.hpp"
 #include "tests/support/memory_journal.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 
@@ -91,7 +92,7 @@ TEST(journal, fills_in_the_envelope_of_every_event) {
   EXPECT_EQ(second.wall_time_ns(), 77);
   EXPECT_EQ(second.monotonic_ns(), 55);
   EXPECT_EQ(second.boot_id(), "boot-of-test");
-  EXPECT_EQ(second.schema_version(), 1U);
+  EXPECT_EQ(second.schema_version(), schema_version);
   EXPECT_EQ(second.principal().role(), "system");
   const auto read = journal.log->read_events(journal.log->oldest(), 1, 10);
   ASSERT_TRUE(read.ok());
