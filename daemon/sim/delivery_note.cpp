@@ -51,6 +51,8 @@ const char* kind_word(device_kind kind) {
       return "power_shelf";
     case device_kind::cdu:
       return "cdu";
+    case device_kind::rack_controller:
+      return "rack_controller";
   }
   return "cdu";
 }
@@ -84,6 +86,9 @@ std::string manifest_text(const site& described, int rack) {
   }
   out << "members:\n";
   for (const device_identity& each : described.devices()) {
+    if (each.kind == device_kind::rack_controller) {
+      continue;  // no member of a manifest
+    }
     if (each.rack == rack) {
       out << "  - {slot: " << each.member.substr(each.member.find('/') + 1)
           << ", kind: " << kind_word(each.kind) << ", bmc_mac: \"" << each.mac

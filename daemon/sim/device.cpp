@@ -121,7 +121,8 @@ device::device(device_identity identity, environment& around, std::shared_ptr<co
       firmware_(*tree_, starts_old),
       factory_password_(factory_password) {
   access_.accounts()[std::string(factory_user)] = {factory_password, "Administrator", false, 0, instant{0}};
-  if (identity_.kind == device_kind::power_shelf || identity_.kind == device_kind::cdu) {
+  if (identity_.kind == device_kind::power_shelf || identity_.kind == device_kind::cdu ||
+      identity_.kind == device_kind::rack_controller) {
     standby_power_ = true;  // fed from the grid side
     bmc_alive_ = true;
   }

@@ -12,7 +12,7 @@
 
 namespace busbar::sim {
 
-enum class device_kind { compute_tray, switch_tray, power_shelf, cdu };
+enum class device_kind { compute_tray, switch_tray, power_shelf, cdu, rack_controller };
 
 struct device_identity {
   std::string member;  // r01/c07, cdu01

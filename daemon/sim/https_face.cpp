@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
@@ -37,6 +38,7 @@ constexpr std::uint64_t largest_body = 256ULL << 20;
 constexpr auto handshake_limit = std::chrono::seconds(10);
 constexpr auto idle_limit = std::chrono::minutes(10);
 constexpr std::size_t most_event_streams = 10;
+constexpr auto heartbeat_interval = std::chrono::seconds(1);
 constexpr int receive_priority = 5;
 
 tls_context make_context(const key_pair& certificate) {
@@ -98,6 +100,7 @@ class https_face::impl {
     std::vector<std::weak_ptr<connection>> streams;
   };
 
+  void beat();
   void accept(listener& on);
   void admit(listener& on, tcp::socket socket);
   // Model loop: the device takes the next request when it is free.
@@ -108,6 +111,7 @@ class https_face::impl {
   face_backend backend_;
   asio::io_context io_{1};
   std::map<std::string, std::unique_ptr<listener>> listeners_;
+  asio::steady_timer heartbeat_{io_};
   std::thread thread_;
 };
 
@@ -132,14 +136,20 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   }
 
   void send_event(const std::string& event) {
-    const bool idle = events_.empty();
-    events_.push_back("data: " + event + "\n\n");
+    push("id: " + std::to_string(++last_event_) + "\ndata: " + event + "\n\n");
+  }
+  // A line that says nothing but that the stream lives.
+  void send_heartbeat() { push(": alive\n\n"); }
+
+ private:
+  void push(std::string text) {
+    const bool idle = events_.empty() && header_written_;
+    events_.push_back(std::move(text));
     if (idle) {
       write_event();
     }
   }
 
- private:
   void read() {
     parser_.emplace();
     parser_->body_limit(largest_body);
@@ -188,6 +198,10 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
                                [self = shared_from_this()](error_code failed, std::size_t) {
                                  if (!failed) {
                                    beast::get_lowest_layer(self->stream_).expires_never();
+                                   self->header_written_ = true;
+                                   if (!self->events_.empty()) {
+                                     self->write_event();
+                                   }
                                  }
                                });
       return;
@@ -253,6 +267,8 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   std::optional<http::response_serializer<http::string_body>> serializer_;
   std::string peer_;
   std::deque<std::string> events_;
+  std::uint64_t last_event_ = 0;
+  bool header_written_ = false;  // of an event stream; nothing is sent before it
   std::shared_ptr<connection> kept_;  // of an event stream: itself, until the client leaves
   unsigned version_ = 11;
   bool keep_alive_ = true;
@@ -294,12 +310,30 @@ void https_face::impl::start() {
   for (const auto& [address, each] : listeners_) {
     accept(*each);
   }
+  beat();
   thread_ = std::thread([this] {
     sched_param priority{};
     priority.sched_priority = receive_priority;
     pthread_setschedparam(pthread_self(), SCHED_FIFO,
                           &priority);  // without the right to it: ordinary priority
     io_.run();
+  });
+}
+
+void https_face::impl::beat() {
+  heartbeat_.expires_after(heartbeat_interval);
+  heartbeat_.async_wait([this](error_code failed) {
+    if (failed) {
+      return;
+    }
+    for (const auto& [address, each] : listeners_) {
+      for (const auto& weak : each->streams) {
+        if (const auto stream = weak.lock()) {
+          stream->send_heartbeat();
+        }
+      }
+    }
+    beat();
   });
 }
 

@@ -220,6 +220,9 @@ absl::StatusOr<std::string> site_model::truth(std::string_view path, instant now
     for (const power_shelf* const each : racks_[index].shelves) {
       add(*each, "shelves_on", each->output_on());
     }
+    if (const device* const controller = find_member(racks().at(index) + "/m01")) {
+      rack["m01"] = controller->truth(now);
+    }
     const int number = static_cast<int>(index) + 1;
     const rack_coolant flow = coolant(number);
     rack["flow_lpm"] = flow.flow_lpm;

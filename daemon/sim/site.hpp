@@ -30,6 +30,7 @@ struct site_options {
   std::string sku = "vr-nvl72";   // vr-nvl72 | vr-4x1
   std::string profile = "quick";  // quick | instant | real
   std::uint64_t seed = 1;
+  bool rack_controllers = false;  // a controller with isolation valves for each rack, r01/m01
   std::string network = "127.18";  // the first two octets; another one lets several simulators run on a host
   instant start{0};                // what `now` is at construction
   std::chrono::system_clock::time_point wall_start{};  // wall time at `start`, for DateTime properties

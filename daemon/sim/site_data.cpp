@@ -45,6 +45,7 @@ absl::StatusOr<profile> profile_named(const std::string& name) {
   result.host_off = milliseconds(*row, "host_off_ms");
   result.graceful_off = milliseconds(*row, "graceful_off_ms");
   result.shelf_on = milliseconds(*row, "shelf_on_ms");
+  result.valve_stroke = milliseconds(*row, "valve_stroke_ms");
   result.flash = milliseconds(*row, "flash_ms");
   result.lockout = seconds(*row, "lockout_s");
   result.session_timeout = seconds(*row, "session_timeout_s");

@@ -22,6 +22,7 @@ struct profile {
   instant flash{0};  // one component
   instant lockout{0};
   instant session_timeout{0};
+  instant valve_stroke{0};
   instant off_ignored{0};
   instant group_interval{0};
   instant test_short{0};  // durations that the delivery note's suites declare

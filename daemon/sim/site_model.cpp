@@ -17,6 +17,7 @@ constexpr double switch_conductance = 0.34;
 constexpr double switch_nominal_lpm = 2.63;
 constexpr int switch_octet = 30;
 constexpr int shelf_octet = 50;
+constexpr int controller_octet = 70;
 constexpr int cdu_subnet = 200;
 
 std::vector<std::string> numbers(int count, int first = 0) {
@@ -44,6 +45,8 @@ char letter_of(device_kind kind) {
       return 'p';
     case device_kind::cdu:
       return 'u';
+    case device_kind::rack_controller:
+      return 'm';
   }
   return 'u';
 }
@@ -73,7 +76,8 @@ device_identity site_model::identity_of(int rack, device_kind kind, int ordinal)
   const int subnet = kind == device_kind::cdu ? cdu_subnet : rack;
   const int octet = ordinal + (kind == device_kind::switch_tray   ? switch_octet
                                : kind == device_kind::power_shelf ? shelf_octet
-                                                                  : 0);
+                               : kind == device_kind::rack_controller ? controller_octet
+                                                                      : 0);
   identity.member =
       kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
   identity.address = options_.network + format(".%d.%d", subnet, octet);
@@ -108,9 +112,10 @@ void site_model::build() {
                             {"compute_detectors", sku_.compute_detectors},
                             {"switch_detectors", sku_.switch_detectors},
                             {"racks", racks()},
-                            {"rack_detectors", {"rope", "pan"}}};
+                            {"rack_detectors", {"rope", "pan"}},
+                            {"rack_valves", {"supply", "return"}}};
   std::map<std::string, std::shared_ptr<const resource_tree>> trees;
-  for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf", "cdu"}) {
+  for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf", "cdu", "rack_controller"}) {
     trees[kind] = resource_tree::expand(kind, ranges);
   }
   for (int rack = 1; rack <= options_.racks; ++rack) {
@@ -147,6 +152,10 @@ void site_model::build_rack(int rack,
     parts.shelves.push_back(
         adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each), *this,
                                             trees.at("power_shelf"), factory_password_)));
+  }
+  if (options_.rack_controllers) {
+    adopt(std::make_unique<rack_controller>(identity_of(rack, device_kind::rack_controller, 1), *this,
+                                            trees.at("rack_controller"), factory_password_));
   }
 }
 
@@ -347,6 +356,9 @@ std::vector<announced_bmc> site_model::announced(instant now) const {
   std::vector<announced_bmc> lines;
   for (const auto& each : devices_) {
     const device_identity& identity = each->identity();
+    if (identity.kind == device_kind::rack_controller) {
+      continue;  // wired by hand: it asks for no lease
+    }
     lines.push_back({identity.member, identity.kind, identity.address, each->shown_mac(now)});
   }
   return lines;

@@ -10,6 +10,7 @@
 #include "daemon/sim/coolant_unit.hpp"
 #include "daemon/sim/physics/loop.hpp"
 #include "daemon/sim/power_shelf.hpp"
+#include "daemon/sim/rack_controller.hpp"
 #include "daemon/sim/site.hpp"
 #include "daemon/sim/switch_tray.hpp"
 
@@ -89,8 +90,8 @@ class site_model final : public site, public environment {
   void refresh_power();
   void feed_rack(int rack, instant now);
   void apply_faults(instant now);
-  double rack_power_w(int rack) const;
   absl::Status check_fault(const fault_request& request) const;
+  double rack_power_w(int rack) const;
   device* find_member(std::string_view member) const;
   compute_tray* find_compute(std::string_view member) const;
 

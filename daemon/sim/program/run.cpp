@@ -286,7 +286,10 @@ json running_site::answer_on_loop(const json& request) {
       wanted.severity = request.value("severity", 0.0);
     }
     const auto id = model_->add_fault(wanted, now);
-    return id.ok() ? json{{"result", {{"id", *id}}}} : json{{"error", std::string(id.status().message())}};
+    return id.ok() ? json{{"result", {{"id", *id}, {"from_ns", (now + wanted.delay).count()}}}} : json{{"error", std::string(id.status().message())}};
+  }
+  if (op == "factory_password") {  // the socket is its owner's alone
+    return {{"result", model_->factory_password()}};
   }
   if (op == "fault_clear") {
     return {
@@ -331,6 +334,7 @@ int run_command(const arguments& line) {
   options.racks = static_cast<int>(*racks);
   options.sku = line.value("--sku", "vr-nvl72");
   options.profile = line.value("--profile", "quick");
+  options.rack_controllers = line.has("--rack-controllers");
   options.network = line.value("--network", options.network);
   options.seed = static_cast<std::uint64_t>(*seed);
   options.start = monotonic_now();
