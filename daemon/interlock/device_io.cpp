@@ -57,6 +57,7 @@ class device_io::connection {
   std::int64_t due_ms = 0;        // of the next request, when not busy
   std::int64_t started_ms = 0;    // of the request in flight
   std::int64_t poll_took_ms = 0;  // sum of the service times of the poll under way
+  bool detectors_told = false;    // of the poll under way
   bool poll_again = false;        // an event came while a poll was under way
   std::int64_t retry_ms = retry_first_ms;
   std::int64_t login_retry_ms = login_retry_first_ms;
@@ -247,6 +248,7 @@ void device_io::finished(connection& of, int curl_code, std::int64_t now_ms) {
   of.poll_took_ms += now_ms - of.started_ms;
   if (curl_code == 0) return after_answer(of, of.walk.on(of.poll.take_response()), now_ms);
   of.walk.on_transport_failure();
+  of.detectors_told = false;
   of.poll_took_ms = 0;
   of.due_ms = now_ms + of.retry_ms;
   of.retry_ms = std::min(of.retry_ms * 2, retry_last_ms);
@@ -269,7 +271,7 @@ void device_io::after_poll(connection& of, std::int64_t now_ms) {
   of.due_ms = now_ms;
   const std::int64_t took = std::exchange(of.poll_took_ms, 0);
   if (std::exchange(of.lost, false)) emit_(device_online{of.name()});
-  emit_(detectors_read{of.name(), of.walk.readings(), took});
+  if (!std::exchange(of.detectors_told, false)) emit_(detectors_read{of.name(), of.walk.readings(), took});
   if (of.spec.kind() == "power_shelf") emit_(power_read{of.name(), of.walk.power()});
   for (const auto& [valve, open] : of.walk.valve_positions())
     emit_(valve_read{of.name() + "/" + valve, open});
@@ -294,6 +296,9 @@ void device_io::after_answer(connection& of, device_walk::news news, std::int64_
       of.lost = false;
       start_jobs(of, now_ms);
       return emit_(device_online{of.name()});
+    case device_walk::news::detectors_done:
+      of.detectors_told = true;
+      return emit_(detectors_read{of.name(), of.walk.readings(), of.poll_took_ms});
     case device_walk::news::poll_done:
       return after_poll(of, now_ms);
     case device_walk::news::session_lost:

@@ -141,7 +141,13 @@ device_walk::news device_walk::after_reading(const http_response& response) {
       take_other(done, response);
       break;
   }
-  if (!plan_.empty()) return news::none;
+  // A verdict does not wait for what else is read of the device.
+  const auto of_detectors = [](const step_of_poll& step) {
+    return step.what == reading_of::raw || step.what == reading_of::detector ||
+           step.what == reading_of::group;
+  };
+  if (!plan_.empty())
+    return of_detectors(done) && !of_detectors(plan_.front()) ? news::detectors_done : news::none;
   finish_poll();
   return news::poll_done;
 }

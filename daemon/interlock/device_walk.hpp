@@ -34,10 +34,11 @@ class device_walk {
   enum class news {
     none,  // go on with the next request at once
     logged_in,
-    poll_done,      // readings() holds every needed detector, unknown where it could not be read
-    session_lost,   // log in again
-    login_refused,  // 401: wait long, the device locks accounts out
-    failed,         // trouble() says why; wait, then next() tries again
+    detectors_done,  // readings() is whole, other values of the poll follow; go on at once
+    poll_done,       // readings() holds every needed detector, unknown where it could not be read
+    session_lost,    // log in again
+    login_refused,   // 401: wait long, the device locks accounts out
+    failed,          // trouble() says why; wait, then next() tries again
   };
 
   // stale_session: URI of the session an earlier process left at the device; deleted first after login.
