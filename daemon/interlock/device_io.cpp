@@ -58,7 +58,8 @@ class device_io::connection {
   std::int64_t started_ms = 0;    // of the request in flight
   std::int64_t poll_took_ms = 0;  // sum of the service times of the poll under way
   bool detectors_told = false;    // of the poll under way
-  bool poll_again = false;        // an event came while a poll was under way
+  std::int64_t detectors_at_ms = 0;
+  bool poll_again = false;  // an event came while a poll was under way
   std::int64_t retry_ms = retry_first_ms;
   std::int64_t login_retry_ms = login_retry_first_ms;
   int failures = 0;  // in a row
@@ -271,13 +272,15 @@ void device_io::after_poll(connection& of, std::int64_t now_ms) {
   of.due_ms = now_ms;
   const std::int64_t took = std::exchange(of.poll_took_ms, 0);
   if (std::exchange(of.lost, false)) emit_(device_online{of.name()});
+  // The interval is that between two readings of the detectors.
+  const std::int64_t read_ms = of.detectors_told ? of.detectors_at_ms : now_ms;
   if (!std::exchange(of.detectors_told, false)) emit_(detectors_read{of.name(), of.walk.readings(), took});
   if (of.spec.kind() == "power_shelf") emit_(power_read{of.name(), of.walk.power()});
   for (const auto& [valve, open] : of.walk.valve_positions())
     emit_(valve_read{of.name() + "/" + valve, open});
   if (of.walk.coolant().has_value()) emit_(coolant_seen{of.name(), *of.walk.coolant()});
   emit_(device_cannot{of.name(), of.walk.cannot()});
-  of.due_ms = std::exchange(of.poll_again, false) ? now_ms : now_ms + interval_(of.name());
+  of.due_ms = std::exchange(of.poll_again, false) ? now_ms : std::max(now_ms, read_ms + interval_(of.name()));
   start_jobs(of, now_ms);  // a command that waited for the search
 }
 
@@ -298,6 +301,7 @@ void device_io::after_answer(connection& of, device_walk::news news, std::int64_
       return emit_(device_online{of.name()});
     case device_walk::news::detectors_done:
       of.detectors_told = true;
+      of.detectors_at_ms = now_ms;
       return emit_(detectors_read{of.name(), of.walk.readings(), of.poll_took_ms});
     case device_walk::news::poll_done:
       return after_poll(of, now_ms);

@@ -25,6 +25,7 @@ struct http_reply {
   int status = 200;
   header_map headers;  // names as sent (Location, X-Auth-Token, ETag)
   std::string body;
+  std::uint64_t number = 0;  // of the request in the journal; 0: none
   bool event_stream = false;  // the connection stays open and carries server-sent events
 };
 

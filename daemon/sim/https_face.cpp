@@ -209,7 +209,11 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
     response_->keep_alive(keep_alive_);
     response_->body() = is_head_ ? std::string() : std::move(reply.body);
     response_->prepare_payload();
-    http::async_write(stream_, *response_, [self = shared_from_this()](error_code failed, std::size_t) {
+    const std::uint64_t number = reply.number;
+    http::async_write(stream_, *response_, [self = shared_from_this(), number](error_code failed, std::size_t) {
+      if (!failed && number != 0 && self->owner_.backend_.written) {
+        self->owner_.backend_.written(number, monotonic_now());
+      }
       if (failed || !self->keep_alive_) {
         self->close();
         return;

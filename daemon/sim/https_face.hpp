@@ -24,6 +24,8 @@ struct face_backend {
   std::function<bool(const std::string& address)> reachable;
   std::function<instant(const std::string& address)> service_time;
   std::function<http_reply(const std::string& address, const http_request& request)> handle;
+  // Optional, and called on the receive thread: the last byte of the reply to a journal's request was written.
+  std::function<void(std::uint64_t number, instant when)> written = nullptr;
 };
 
 class https_face {

@@ -55,6 +55,7 @@ http_reply site_model::handle(const std::string& address, const http_request& re
     record.act = note.act;
     record.argument = note.argument;
     hooks_.on_request(record);
+    reply.number = record.number;
   }
   return reply;
 }

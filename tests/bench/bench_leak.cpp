@@ -34,76 +34,17 @@
 
 #include "actors/rack/interlock_wire.hpp"
 #include "busbar/interlock/interlock.pb.h"
-
-extern char** environ;  // NOLINT
+#include "tests/bench/bench_programs.hpp"
 
 namespace {
 
 using namespace busbar::interlock;
-using json = nlohmann::json;
+using namespace busbar::bench;
 namespace fs = std::filesystem;
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr int stroke_ms = 5'000;
 const std::string network = "127.29";
-
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-std::vector<pid_t> children;  // ended with this program, however it ends
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "bench_leak: %s\n", why.c_str());
-  for (const pid_t each : children) ::kill(each, SIGTERM);
-  std::exit(1);
-}
-
-pid_t spawn(std::vector<std::string> words, const std::string& log) {
-  std::vector<char*> argv;
-  for (std::string& each : words) argv.push_back(each.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const int fd : {1, 2})
-    posix_spawn_file_actions_addopen(&actions, fd, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  pid_t pid = -1;
-  if (::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ) != 0)
-    give_up("cannot start " + words[0]);
-  posix_spawn_file_actions_destroy(&actions);
-  children.push_back(pid);
-  return pid;
-}
-
-int connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), std::min(path.size() + 1, sizeof(address.sun_path) - 1));
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  for (int tries = 0; tries < 400; ++tries) {
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return fd;
-    ::usleep(50'000);
-  }
-  give_up("nobody listens at " + path);
-}
-
-json ask_sim(const std::string& path, const json& request) {
-  const int fd = connect_to(path);
-  const std::string line = request.dump() + "\n";
-  if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) < 0) give_up("the simulator is gone");
-  std::string text;
-  char chunk[65536];
-  for (ssize_t got = 1; got > 0;) {
-    got = ::recv(fd, chunk, sizeof(chunk), 0);
-    if (got > 0) text.append(chunk, static_cast<std::size_t>(got));
-  }
-  ::close(fd);
-  const json answer = json::parse(text, nullptr, false);
-  if (!answer.is_object() || !answer.contains("result")) give_up("the simulator says " + text);
-  return answer["result"];
-}
 
 // The interlock's socket: requests, and the heartbeats in between.
 class interlock_link {
@@ -155,6 +96,7 @@ class interlock_link {
 };
 
 struct row {
+  std::uint64_t number = 0;
   std::int64_t received = 0;
   std::int64_t answered = 0;
   std::string device;
@@ -182,10 +124,10 @@ double share(std::vector<double> values, double part) {
                          static_cast<std::size_t>(part * static_cast<double>(values.size())))];
 }
 
-class bench {
+class leak_bench {
  public:
-  bench(std::string bin, std::string folder) : bin_(std::move(bin)), folder_(std::move(folder)) {}
-  ~bench() {
+  leak_bench(std::string bin, std::string folder) : bin_(std::move(bin)), folder_(std::move(folder)) {}
+  ~leak_bench() {
     stop_ = true;
     for (std::thread& each : burners_) each.join();
     for (const pid_t pid : {interlock_, sim_}) {
@@ -220,7 +162,7 @@ class bench {
   std::vector<row> rows_;  // of the trip under way
 };
 
-std::string bench::certificate_pin(const std::string& address) const {
+std::string leak_bench::certificate_pin(const std::string& address) const {
   std::FILE* file = std::fopen((folder_ + "/sim/tls/" + address + ".pem").c_str(), "r");
   X509* certificate = file == nullptr ? nullptr : PEM_read_X509(file, nullptr, nullptr, nullptr);
   if (certificate == nullptr) give_up("no certificate of " + address);
@@ -234,7 +176,8 @@ std::string bench::certificate_pin(const std::string& address) const {
   return text;
 }
 
-std::string bench::post(const std::string& address, const std::string& path, const std::string& body) const {
+std::string leak_bench::post(const std::string& address, const std::string& path,
+                             const std::string& body) const {
   CURL* easy = curl_easy_init();
   std::string reply;
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
@@ -261,7 +204,7 @@ std::string bench::post(const std::string& address, const std::string& path, con
                           : "";
 }
 
-ArmedDevice bench::device(const std::string& name, const char* kind, const std::string& address) const {
+ArmedDevice leak_bench::device(const std::string& name, const char* kind, const std::string& address) const {
   ArmedDevice made;
   made.set_name(name);
   made.set_kind(kind);
@@ -272,10 +215,11 @@ ArmedDevice bench::device(const std::string& name, const char* kind, const std::
   return made;
 }
 
-void bench::start() {
-  sim_ = spawn({bin_ + "/busbar-sim", "run", "--racks", "1", "--profile", "quick", "--seed", "7",
-                "--rack-controllers", "--network", network, "--state-dir", folder_ + "/sim"},
-               folder_ + "/sim.log");
+void leak_bench::start() {
+  sim_ =
+      spawn({bin_ + "/busbar-sim", "run", "--racks", "1", "--profile", "quick", "--seed", "7",
+             "--rack-controllers", "--stamp-writes", "--network", network, "--state-dir", folder_ + "/sim"},
+            folder_ + "/sim.log");
   ::close(connect_to(sim_socket()));
   password_ = ask_sim(sim_socket(), {{"op", "factory_password"}}).get<std::string>();
   if (::waitpid(
@@ -330,7 +274,7 @@ bool all_armed(const Status& status) {
                      [](const DeviceStatus& each) { return each.armed(); });
 }
 
-void bench::power_up() {
+void leak_bench::power_up() {
   for (const char* valve : {"supply", "return"}) {
     post(network + ".1.71",
          fmt::format("/redfish/v1/Chassis/Rack_0/ThermalSubsystem/CoolantConnectors/{}/Actions/"
@@ -344,7 +288,7 @@ void bench::power_up() {
   }
 }
 
-void bench::burn() {
+void leak_bench::burn() {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   for (unsigned n = 0; n < cores; ++n) {
     burners_.emplace_back([this] {
@@ -354,7 +298,7 @@ void bench::burn() {
   }
 }
 
-void bench::read_journal() {
+void leak_bench::read_journal() {
   std::ifstream file(folder_ + "/sim/journal.jsonl");
   file.seekg(read_to_);
   std::string line;
@@ -363,14 +307,23 @@ void bench::read_journal() {
     read_to_ = file.tellg();
     const json each = json::parse(line, nullptr, false);
     if (!each.is_object()) continue;
-    rows_.push_back({each.value("received_ns", std::int64_t{0}), each.value("answered_ns", std::int64_t{0}),
-                     each.value("device", ""), each.value("path", ""), each.value("act", ""),
-                     each.value("argument", ""), each.value("status", 0)});
+    if (each.contains("written_ns")) {
+      for (auto known = rows_.rbegin(); known != rows_.rend(); ++known) {
+        if (known->number != each["number"]) continue;
+        known->answered = each["written_ns"].get<std::int64_t>();
+        break;
+      }
+      continue;
+    }
+    rows_.push_back({each.value("number", std::uint64_t{0}), each.value("received_ns", std::int64_t{0}),
+                     each.value("answered_ns", std::int64_t{0}), each.value("device", ""),
+                     each.value("path", ""), each.value("act", ""), each.value("argument", ""),
+                     each.value("status", 0)});
   }
 }
 
 // The evidence is the last reading of a detector of the source that was answered before the first ForceOff.
-void bench::measure(trip_row& of, const std::string& source) {
+void leak_bench::measure(trip_row& of, const std::string& source) {
   std::map<std::string, std::int64_t> first;
   for (const row& each : rows_) {
     if (each.act != "reset" || each.argument != "ForceOff" || each.received < of.edge) continue;
@@ -393,7 +346,7 @@ void bench::measure(trip_row& of, const std::string& source) {
   }
 }
 
-trip_row bench::trip(bool rack, int index) {
+trip_row leak_bench::trip(bool rack, int index) {
   trip_row of;
   of.rack = rack;
   link_->until("every device armed", all_armed);
@@ -454,7 +407,7 @@ int main(int argc, char** argv) {
   std::vector<trip_row> all;
   bool realtime = false;
   {
-    bench run(fs::canonical("/proc/self/exe").parent_path().string(), folder);
+    leak_bench run(fs::canonical("/proc/self/exe").parent_path().string(), folder);
     run.start();
     run.burn();
     for (int n = 0; n < trips; ++n) all.push_back(run.trip(false, n));
@@ -478,8 +431,9 @@ int main(int argc, char** argv) {
     }
   }
   const auto line = [](const char* what, const std::vector<double>& values, const char* unit) {
-    std::printf("%-24s n %4zu  p50 %9.3f  p99 %9.3f  max %9.3f %s\n", what, values.size(), p50(values),
-                p99(values), values.empty() ? -1 : *std::max_element(values.begin(), values.end()), unit);
+    std::printf("%-24s n %4zu  p50 %9.3f  p99 %9.3f  max %9.3f %s\n", what, values.size(), share(values, 0.5),
+                share(values, 0.99), values.empty() ? -1 : *std::max_element(values.begin(), values.end()),
+                unit);
   };
   std::printf("%d tray trips, %d rack trips; all cores busy; real-time priority of the interlock: %s\n",
               trips, rack_trips, realtime ? "yes" : "NO");

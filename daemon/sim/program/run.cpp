@@ -43,7 +43,7 @@ int fail(int code, const std::string& why) {
 
 class running_site {
  public:
-  running_site(std::unique_ptr<site> model, std::string folder, bool ideal);
+  running_site(std::unique_ptr<site> model, std::string folder, bool ideal, bool stamp_writes);
   ~running_site();
   absl::Status start();
 
@@ -52,6 +52,7 @@ class running_site {
   absl::Status resume();
   void hook();
   void start_agents();
+  std::function<void(std::uint64_t, instant)> stamper();
   void keep_saving();
   void save();
   void look_at_certificate(const std::string& address);
@@ -72,7 +73,7 @@ class running_site {
   std::unique_ptr<agent_face> agents_;
 };
 
-running_site::running_site(std::unique_ptr<site> model, std::string folder, bool ideal)
+running_site::running_site(std::unique_ptr<site> model, std::string folder, bool ideal, bool stamp_writes)
     : model_(std::move(model)),
       folder_(std::move(folder)),
       face_(loop_, face_backend{[this](const std::string& address) {
@@ -83,11 +84,21 @@ running_site::running_site(std::unique_ptr<site> model, std::string folder, bool
                                 },
                                 [this](const std::string& address, const http_request& request) {
                                   return model_->handle(address, request, monotonic_now());
-                                }}),
+                                },
+                                stamp_writes ? stamper() : nullptr}),
       control_(folder_ + "/sim.sock", [this](const std::string& line) { return answer(line); }) {
   for (const device_identity& each : model_->devices()) {
     members_[each.address] = each.member;
   }
+}
+
+// A row of its own in the journal, for whoever measures from the last byte of a reply.
+std::function<void(std::uint64_t, instant)> running_site::stamper() {
+  return [this](std::uint64_t number, instant when) {
+    loop_.post([this, number, when] {
+      journal_ << json{{"number", number}, {"written_ns", when.count()}}.dump() << std::endl;
+    });
+  };
 }
 
 running_site::~running_site() {
@@ -350,7 +361,7 @@ int run_command(const arguments& line) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   raise_descriptor_limit();
   const std::size_t devices = (*model)->devices().size();
-  running_site running(std::move(*model), folder, line.has("--ideal"));
+  running_site running(std::move(*model), folder, line.has("--ideal"), line.has("--stamp-writes"));
   if (const absl::Status started = running.start(); !started.ok()) {
     return fail(exit_false, std::string(started.message()));
   }
