@@ -147,7 +147,7 @@ void on(state& of, const detectors_read& what, std::int64_t now_ms, effects& out
   device->trouble.clear();
   device->poll_times_ms[device->polls % device->poll_times_ms.size()] = what.took_ms;
   ++device->polls;
-  run_trips(of, sensors_read{what.device, what.readings}, now_ms, out);
+  run_trips(of, sensors_read{what.device, what.readings, what.took_ms * ms_in_ns}, now_ms, out);
   if (!all_dry(of, *device))
     device->dry_since_ms.reset();
   else if (!device->dry_since_ms)

@@ -49,7 +49,8 @@ void leak_confirmed(engine& with, const std::string& device, const std::string& 
   }
 }
 
-void take_reading(engine& with, const std::string& device, const std::string& detector, const reading& seen) {
+void take_reading(engine& with, const std::string& device, const std::string& detector, const reading& seen,
+                  std::int64_t took_ns) {
   trips& of = with.of();
   sensor_state& sensor = of.sensors[device][detector];
   if (seen.seen == verdict::DRY) {
@@ -69,7 +70,9 @@ void take_reading(engine& with, const std::string& device, const std::string& de
     sensor.wet_since_ns = with.now();
   sensor.wet_last_ns = with.now();
   sensor.asked = false;
-  if (with.now() - *sensor.wet_since_ns >= confirm) leak_confirmed(with, device, detector, seen);
+  // What confirms was read after the confirm time, every part of it: a poll that began before proves nothing.
+  const std::int64_t age = with.now() - *sensor.wet_since_ns - (confirm > 0 ? took_ns : 0);
+  if (age >= confirm) leak_confirmed(with, device, detector, seen);
 }
 
 void on(engine& with, const plan_changed& what) {
@@ -82,7 +85,7 @@ void on(engine& with, const sensors_read& what) {
   for (const auto& [detector, seen] : what.readings) {
     if (is_bypassed(of, what.device, detector)) continue;
     all_dry = all_dry && seen.seen == verdict::DRY;
-    take_reading(with, what.device, detector, seen);
+    take_reading(with, what.device, detector, seen, what.took_ns);
   }
   if (all_dry && BUSBAR_MUTANT(trip_clears_its_latch_when_dry)) {
     of.leaking.erase(what.device);

@@ -33,6 +33,7 @@ struct plan_changed {
 struct sensors_read {
   std::string device;
   std::map<std::string, reading> readings;
+  std::int64_t took_ns = 0;  // of the poll: its oldest part may be so old
 };
 struct coolant_read {  // what the CDU says of this rack; what it does not say is unknown
   std::optional<double> flow_lpm;

@@ -16,6 +16,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/interlock/device_bodies.hpp"
 #include "daemon/interlock/device_walk.hpp"
@@ -203,7 +204,8 @@ std::int64_t tripped_at(tray& of, std::int64_t until_ms, std::mt19937_64& random
   std::ignore = step(interlock, loaded{record, {}, {}, {}, 0}, 0);
   device_walk walk(record.devices(0), "");
   std::int64_t now_ms = 0;
-  std::int64_t due_ms = 0;
+  std::int64_t due_ms = 1;
+  std::int64_t began_ms = 0;  // of the poll under way
   const auto feed = [&interlock, &due_ms, &now_ms](const event& what) {
     for (const effect& each : step(interlock, what, now_ms)) {
       if (std::holds_alternative<read_detectors>(each)) due_ms = now_ms;
@@ -215,6 +217,7 @@ std::int64_t tripped_at(tray& of, std::int64_t until_ms, std::mt19937_64& random
       feed(tick{});
       if (due_ms > now_ms) continue;
     }
+    if (std::exchange(due_ms, 0) != 0) began_ms = now_ms;
     now_ms += 5 + static_cast<std::int64_t>(random() % 20);  // the BMC's service time
     const http_response response = of.serve(walk.next().path, now_ms);
     if (response.status == 0) {
@@ -229,7 +232,7 @@ std::int64_t tripped_at(tray& of, std::int64_t until_ms, std::mt19937_64& random
     if (news != device_walk::news::poll_done) continue;
     of.searched();
     due_ms = now_ms + poll_ms;
-    feed(detectors_read{"r01/c01", walk.readings(), 20});
+    feed(detectors_read{"r01/c01", walk.readings(), now_ms - began_ms});
     if (!interlock.trip.open.empty()) return now_ms;
   }
   return -1;

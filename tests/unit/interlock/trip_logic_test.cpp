@@ -236,6 +236,19 @@ TEST_F(trip_logic, flapping_shorter_than_the_confirm_time_is_no_trip) {
   EXPECT_EQ(of_.open.size(), 1U);
 }
 
+TEST_F(trip_logic, a_poll_that_began_within_the_confirm_time_confirms_nothing) {
+  use_confirm_ms(500);
+  read("r01/c01", "0_Manifold", DetectorReading::LEAK);
+  run_ms(510);
+  const std::map<std::string, reading> wet_now{
+      {"0_Manifold", {DetectorReading::LEAK, "read in part before"}}};
+  feed(sensors_read{"r01/c01", wet_now, 60 * ms_in_ns});
+  EXPECT_TRUE(of_.open.empty());
+  run_ms(60);
+  feed(sensors_read{"r01/c01", wet_now, 60 * ms_in_ns});
+  EXPECT_EQ(of_.open.size(), 1U);
+}
+
 TEST_F(trip_logic, unknown_neither_trips_nor_ends_what_was_seen) {
   use_confirm_ms(500);
   for (int i = 0; i < 100; ++i) {
