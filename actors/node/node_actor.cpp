@@ -154,7 +154,7 @@ void node_shell::call_device(node_self self, const call& wanted) {
     if (pinned && !BUSBAR_MUTANT(changed_certificate_accepted)) driver->pin(wanted.names.front());
     std::map<std::string, int> wrong_logins;
     for (const auto& [user, count] : wanted.values) wrong_logins[user] = std::stoi(count);
-    driver->count_wrong_logins(std::move(wrong_logins));
+    if (!BUSBAR_MUTANT(login_storm)) driver->count_wrong_logins(std::move(wrong_logins));
     const node_actor owner = self;
     driver->on_session([owner](devices::session_facts session) {
       caf::anon_send(owner, make_event(session_opened{std::move(session.uri)}));

@@ -19,6 +19,7 @@ using core::fault;
 namespace {
 
 constexpr core::duration poll_interval = std::chrono::milliseconds(500);
+constexpr std::int64_t permit_good_ns = 2'000'000'000;
 
 void note_power(machine& m, const devices::power_facts& facts) {
   m.run().power = facts;
@@ -58,7 +59,14 @@ outcome take_detectors(machine& m, const node_event& event) {
   return outcome::next();
 }
 
+// One that was given while the look at the detectors grew old, and still holds, is not asked for again: the
+// second might wait for its inrush group until the next look is old too, and so for ever.
 outcome ask_permit(machine& m, permit_kind kind) {
+  const auto& lease = m.run().lease;
+  const bool brings_energy = kind != permit_kind::blind_window;
+  if (brings_energy && m.run().permit_held && lease != nullptr && lease->holds() &&
+      m.now().monotonic_ns - m.run().permit_at_ns <= permit_good_ns)
+    return outcome::next();
   m.act(want_permit{kind});
   return outcome::wait();
 }
@@ -80,7 +88,6 @@ outcome take_permit(machine& m, const node_event& event) {
 
 std::optional<outcome> first_look_again(machine& m, phase_id detectors, phase_id permit) {
   constexpr std::int64_t detectors_good_ns = 3'000'000'000;
-  constexpr std::int64_t permit_good_ns = 2'000'000'000;
   if (m.node().leak_latched() && !BUSBAR_MUTANT(latch_ignored)) {
     return outcome::fail(fault::POWER_LEAK_LATCHED, "a leak is latched on this member", "no latch",
                          "latched");
@@ -114,14 +121,16 @@ outcome ask_reset(machine& m, devices::reset_type type) {
   return m.ask(wanted);
 }
 
-// Nothing has left for the device: there is nothing to read back, and the way to the act begins again.
-outcome act_was_withheld(machine& m, const absl::Status& why, devices::reset_type type, phase_id detectors) {
+// Nothing has left for the device: there is nothing to read back. After a moment the way to the act begins
+// again, with a new look at the detectors.
+outcome act_was_withheld(machine& m, const absl::Status& why, devices::reset_type type) {
   m.close_intent("reset", devices::redfish_name(type));
-  if (type == devices::reset_type::force_restart && m.run().agent_before)
+  if (type != devices::reset_type::on && m.run().agent_before)
     m.change().mutable_boot()->set_agent_connected(true);  // of the host that was not restarted
   give_permit_back(m);
   m.run().last_error = why;
-  return outcome::jump(detectors);
+  m.run().detectors_at_ns = INT64_MIN / 2;
+  return outcome::again(poll_interval);
 }
 
 outcome enter_boot_once(machine& m) {
@@ -278,7 +287,7 @@ outcome take_power_on(machine& m, const node_event& event) {
     journal::NodePower& power = *m.change().mutable_power();
     power.set_wanted(journal::POWER_OFF);
     power.set_on_count(power.on_count() - 1);
-    return act_was_withheld(m, done->status, devices::reset_type::on, phase_id::detectors);
+    return act_was_withheld(m, done->status, devices::reset_type::on);
   }
   if (!done->status.ok()) {
     if (is_transient(done->status)) {

@@ -17,7 +17,7 @@ void give_permit_back(machine& m);
 // latch. What to do first where that is not so; nothing when the act may go out now.
 std::optional<outcome> first_look_again(machine& m, phase_id detectors, phase_id permit);
 outcome ask_reset(machine& m, devices::reset_type type);
-outcome act_was_withheld(machine& m, const absl::Status& why, devices::reset_type type, phase_id detectors);
+outcome act_was_withheld(machine& m, const absl::Status& why, devices::reset_type type);
 outcome enter_boot_once(machine& m);
 outcome take_boot_once(machine& m, const node_event& event);
 outcome enter_read_boot_once(machine& m);

@@ -155,7 +155,7 @@ outcome take_rs_reset(machine& m, const node_event& event) {
   expect_effect(m);
   if (done->status.ok()) return outcome::jump(phase_id::rs_wait_on);
   if (devices::is_withheld(done->status))
-    return act_was_withheld(m, done->status, devices::reset_type::force_restart, phase_id::rs_detectors);
+    return act_was_withheld(m, done->status, devices::reset_type::force_restart);
   if (core::fault_of(done->status) == fault::POWER_RESET_NOT_OFFERED) {
     m.run().restart_composed = true;  // off and on instead
     return outcome::jump(phase_id::rs_off);
@@ -176,7 +176,7 @@ outcome take_rs_cycle(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (devices::is_withheld(done->status))
-    return act_was_withheld(m, done->status, devices::reset_type::power_cycle, phase_id::rs_detectors);
+    return act_was_withheld(m, done->status, devices::reset_type::power_cycle);
   if (!done->status.ok() && !is_transient(done->status)) return m.on_error(done->status);
   expect_effect(m);
   return outcome::jump(phase_id::rs_wait_on);  // unsure whether it took, or asked: the read-back tells
@@ -220,8 +220,7 @@ outcome take_rs_on(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
   if (done->status.ok()) return outcome::next();
-  if (devices::is_withheld(done->status))
-    return act_was_withheld(m, done->status, devices::reset_type::on, phase_id::rs_detectors);
+  if (devices::is_withheld(done->status)) return act_was_withheld(m, done->status, devices::reset_type::on);
   if (!is_transient(done->status)) return m.on_error(done->status);
   m.run().last_error = done->status;
   m.run().on_unsure = true;

@@ -80,6 +80,63 @@ TEST(host_power, waits_for_a_permit_and_names_the_refusal_when_its_time_is_over)
   EXPECT_EQ(bench.spins, 0);
 }
 
+// Nothing has left: the detectors are looked at again, a new permit is asked, and the count says one
+// power-on.
+TEST(host_power, a_power_on_that_was_withheld_begins_again_at_the_detectors) {
+  tray_bench bench;
+  bench.refuse_once(call_op::reset, devices::act_withheld());
+  bench.start_at(journal::CREDENTIALED);
+  bench.aim(journal::STAGED);
+  ASSERT_TRUE(bench.reaches(journal::STAGED));
+  EXPECT_EQ(bench.calls_of(call_op::read_detectors), 2U);
+  EXPECT_EQ(bench.permits_asked.size(), 2U);
+  EXPECT_EQ(bench.device->count_acts("reset On"), 1U);
+  EXPECT_EQ(bench.state.node.power().on_count(), 1U);
+}
+
+TEST(host_power, a_power_on_that_is_withheld_to_the_end_is_wanted_no_more) {
+  tray_bench bench;
+  bench.refuse(call_op::reset, devices::act_withheld());
+  bench.start_at(journal::CREDENTIALED);
+  bench.aim(journal::STAGED);
+  ASSERT_TRUE(bench.fails());
+  EXPECT_FALSE(bench.fault().empty());
+  EXPECT_NE(bench.state.node.power().wanted(), journal::POWER_ON);
+  EXPECT_EQ(bench.state.node.power().on_count(), 0U);
+  EXPECT_EQ(bench.device->count_acts("reset On"), 0U);
+}
+
+TEST(host_power, a_restart_that_was_withheld_begins_again_at_the_detectors) {
+  tray_bench bench;
+  int left = 1;
+  bench.scripts[call_op::reset] = [&left](const call& wanted) -> std::optional<scripted_answer> {
+    if (wanted.reset != devices::reset_type::force_restart || left-- <= 0) return std::nullopt;
+    return scripted_answer{devices::act_withheld(), std::monostate{}};
+  };
+  bench.want_firmware(1, "UEFI", "2.4.1", "host_restart");
+  bench.device->firmware["UEFI"] = "old";
+  bench.start_at(journal::INSPECTED);
+  ASSERT_TRUE(bench.reaches(journal::FIRMWARE_CURRENT));
+  EXPECT_LT(left, 1) << "no restart was asked";
+  EXPECT_EQ(bench.device->count_acts("reset ForceRestart"), 1U);
+}
+
+// A permit that comes late finds the look at the detectors old: it is looked again, and the permit is not
+// asked for a second time, which might come late again, and so for ever.
+TEST(host_power, a_permit_that_came_late_is_used_after_a_new_look) {
+  tray_bench bench;
+  bench.grants = false;
+  bench.start_at(journal::CREDENTIALED);
+  bench.aim(journal::STAGED);
+  ASSERT_TRUE(bench.run_until([&bench] { return bench.permits_asked.size() == 1; }));
+  bench.now.monotonic_ns += 5'000'000'000;
+  const std::size_t looks = bench.calls_of(call_op::read_detectors);
+  bench.give(permit_answer{permit_kind::power_on, true, {}, std::nullopt, std::make_shared<permit_lease>()});
+  ASSERT_TRUE(bench.reaches(journal::STAGED)) << bench.fault();
+  EXPECT_EQ(bench.calls_of(call_op::read_detectors), looks + 1);
+  EXPECT_EQ(bench.permits_asked.size(), 1U);
+}
+
 TEST(host_power, an_accepted_power_on_that_is_never_read_on_is_named) {
   tray_bench bench;
   bench.start_at(journal::CREDENTIALED);
