@@ -7,6 +7,7 @@
 
 #include "actors/node/detector_logic.hpp"
 #include "actors/node/node_logic.hpp"
+#include "actors/rack/rack_rules.hpp"
 #include "daemon/sim/json.hpp"
 
 namespace busbar::test_support {
@@ -14,18 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the rules say, and what a reading may lag behind the truth: the CDU is read once a second and believed
-// for 4 s.
-constexpr sim::instant flow_soak = 10s;
-constexpr sim::instant flow_belief = 5s;
-// A detector read this long ago says nothing about a power-on now (the longest the bus and its time-outs hold
-// one up).
-constexpr sim::instant detector_belief = 120s;
 // Wrong logins in a row at which a BMC met in the field locks an account.
 constexpr std::uint64_t lowest_lockout = 5;
-// Between the permit, which asks for the gate, and the reading of the detectors that follows it.
-constexpr sim::instant gate_belief = 5s;
-
 bool ok(const sim::journal_record& record) {
   return record.status >= 200 && record.status < 300;
 }
@@ -120,10 +111,22 @@ void rack_watch::sample(sim::instant now) {
 // ---- on the wire
 // -----------------------------------------------------------------------------------------------------------------
 
-void rack_watch::on_sent(const std::string& address, const std::string& method, const std::string& path) {
+void rack_watch::on_sent(const std::string& address, const std::string& method, const std::string& path,
+                         const std::string& body) {
   const seen_device* const device = at(address);
-  if (device == nullptr || method == "GET" || has(path, "/Sessions")) return;
+  if (device == nullptr || method == "GET") return;
+  if (has(path, "/Sessions")) {
+    if (method == "POST" && fault_on(sim::fault_kind::certificate_changed, device->member))
+      report(device->member + ": a login was sent to a BMC whose certificate is not the pinned one");
+    return;
+  }
   no_act_before_its_intent_is_durable(*device, method, path);
+  if (!has(path, "ComputerSystem.Reset") && !has(path, "Chassis.Reset")) return;
+  for (const char* const act : {"\"On\"", "\"ForceRestart\"", "\"PowerCycle\""}) {
+    if (!has(body, act)) continue;
+    ++counts_[device->member][std::string("sent ") + act];
+    no_energy_past_a_shut_gate(*device, act);
+  }
 }
 
 void rack_watch::no_act_before_its_intent_is_durable(const seen_device& device, const std::string& method,
@@ -215,47 +218,6 @@ void rack_watch::nothing_dangerous_twice(const sim::journal_record& record) {
   if (record.act == "update_push") more_than(same, 1, one);
   if (record.act == "reset" && (record.argument == "ForceRestart" || record.argument == "PowerCycle")) {
     more_than(same, allowed_.contains(one) ? allowed_.at(one) : 1, one);
-  }
-}
-
-void rack_watch::no_power_on_unproven(seen_device& device, const sim::journal_record& record) {
-  ++power_ons_;
-  const std::string what = record.device + ": " + record.argument + " while ";
-  for (const char* const name : {"r01_rope", "r01_pan"}) {
-    const auto before = record.received - flow_belief;
-    if (before.count() > 0 && truth_of("cdu01", name, before) != detector_truth::dry &&
-        truth_of("cdu01", name, record.received) != detector_truth::dry) {
-      report(what + std::string("rack detector ") + name + " was not dry");
-    }
-  }
-  if (device.kind == sim::device_kind::power_shelf) return;
-  const bool good = flow_good_since_ && record.received - *flow_good_since_ >= flow_soak;
-  const bool just_lost =
-      flow_bad_since_ && record.received - *flow_bad_since_ <= flow_belief && good_before_bad_ >= flow_soak;
-  if (!good && !just_lost) report(what + "the flow was not proven");
-  for (const std::string& name : node::needed_detectors(spec_.sku(), kind_of(device.kind))) {
-    const auto read = device.last_read.find(name);
-    if (read == device.last_read.end() || record.received - device.detectors_read > detector_belief) {
-      report(what + "detector " + name + " was not read");
-    } else if (read->second != detector_truth::dry) {
-      report(what + "detector " + name + " was read and not dry");
-    }
-  }
-  if (device.gate_closed_since && *device.gate_closed_since + gate_belief < device.detectors_read)
-    report(what + "the interlock's gate was closed");
-  const auto node = acknowledged_ == nullptr ? nullptr : acknowledged_()->node(record.device);
-  if (node != nullptr && node->leak_latched()) report(what + "a leak was latched on it");
-}
-
-void rack_watch::off_in_reverse_order(const seen_device& device, const sim::journal_record& record) {
-  const auto rack = acknowledged_ == nullptr ? nullptr : acknowledged_()->rack(spec_.manifest().rack());
-  if (rack == nullptr || !rack->shutting_down() || device.kind == sim::device_kind::compute_tray) return;
-  for (const auto& [address, other] : devices_) {
-    const bool before =
-        other.kind == sim::device_kind::compute_tray ||
-        (other.kind == sim::device_kind::switch_tray && device.kind == sim::device_kind::power_shelf);
-    if (before && is_powered(other.member))
-      report(record.device + " was turned off while " + other.member + " was on");
   }
 }
 
@@ -375,6 +337,10 @@ void rack_watch::rack_state(const journal::Rack& rack, const journal::Rack* befo
   waits_seen_.insert(rack.waits_for());
   if (before == nullptr) return;
   const bool entered = rack.step() > before->step();
+  if (rack.step() < before->step()) {
+    arrows_taken_.insert("RACK " + journal::RackStep_Name(before->step()) + " -> " +
+                         journal::RackStep_Name(rack.step()));
+  }
   for (int from = before->step(); from < rack.step(); ++from) {
     arrows_taken_.insert("RACK " + journal::RackStep_Name(static_cast<journal::RackStep>(from)) + " -> " +
                          journal::RackStep_Name(static_cast<journal::RackStep>(from + 1)));

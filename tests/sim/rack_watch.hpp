@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actors/core/snapshot_hub.hpp"
 #include "daemon/sim/environment.hpp"
@@ -32,7 +33,11 @@ class rack_watch {
 
   // From the wire: a request as it leaves the daemon, an answer as it leaves the device, the device's own
   // record of it.
-  void on_sent(const std::string& address, const std::string& method, const std::string& path);
+  void on_sent(const std::string& address, const std::string& method, const std::string& path,
+               const std::string& body);
+  // The rack has dealt with what the interlock says of this member's gate.
+  void gate_known(const std::string& member, bool open);
+  void nothing_is_known();  // a new life begins
   void on_answer(const std::string& address, const std::string& method, const std::string& path,
                  const std::string& body);
   void on_record(const sim::journal_record& record);
@@ -63,12 +68,15 @@ class rack_watch {
     bool read_on = false;     // read On since it was last told anything about its power
     std::map<std::string, detector_truth> last_read;  // what each detector was when the daemon read it last
     std::optional<sim::instant> gate_closed_since;
+    bool known_shut = false;
     sim::instant detectors_read{0};
   };
 
   // On the wire.
   void no_act_before_its_intent_is_durable(const seen_device& at, const std::string& method,
                                            const std::string& path);
+  void no_energy_past_a_shut_gate(const seen_device& at, const std::string& act);
+  void no_power_beyond_the_limits(const seen_device& at, const sim::journal_record& record);
   void nothing_dangerous_twice(const sim::journal_record& record);
   void one_commander(const sim::journal_record& record);
   void no_power_on_unproven(seen_device& at, const sim::journal_record& record);
@@ -98,6 +106,7 @@ class rack_watch {
   sim::instant good_before_bad_{0};
   std::map<std::string, std::uint64_t> allowed_;
   std::uint64_t power_ons_ = 0;
+  std::vector<sim::instant> inrushes_;  // of trays, in order
   std::set<std::string> arrows_taken_, waits_seen_;
   std::optional<std::string> broken_;
 };

@@ -22,10 +22,8 @@ namespace busbar::test_support {
 namespace {
 
 using namespace std::chrono_literals;
-using verdict = test::fake_interlock::verdict;
 
 constexpr const char* rack_name = "r01";
-constexpr auto heartbeat = 1s;
 
 node::judged_suite judge(const journal::Suite& suite, const std::string& run_id,
                          const std::vector<std::string>& members, std::uint32_t gpus,
@@ -51,11 +49,6 @@ class kept_answer final : public core::command_answer {
   std::shared_ptr<std::optional<absl::StatusOr<core::command_result>>> kept =
       std::make_shared<std::optional<absl::StatusOr<core::command_result>>>();
 };
-
-verdict to_verdict(detector_truth truth) {
-  if (truth == detector_truth::wet) return interlock::DetectorReading::LEAK;
-  return truth == detector_truth::dry ? interlock::DetectorReading::DRY : interlock::DetectorReading::UNKNOWN;
-}
 
 }  // namespace
 
@@ -95,28 +88,36 @@ class rack_world::severable_store final : public storage::store {
 
 class rack_world::interlock_door final : public rack::interlock_port {
  public:
-  explicit interlock_door(test::fake_interlock& behind) : behind_(behind) {}
+  interlock_door(test::fake_interlock& behind, const bool& silent, std::function<void()> told)
+      : behind_(behind), silent_(silent), told_(std::move(told)) {}
   void close() {
     open_ = false;
     behind_.observe({});
   }
   void arm(const interlock::ArmingRecord& record, done reply) override {
-    if (open_) behind_.arm(record, std::move(reply));
+    if (open_ && !silent_) behind_.arm(record, std::move(reply));
   }
   void announce_blind_window(std::string device, std::chrono::milliseconds length, done reply) override {
-    if (open_) behind_.announce_blind_window(std::move(device), length, std::move(reply));
+    if (open_ && !silent_) behind_.announce_blind_window(std::move(device), length, std::move(reply));
   }
   void read_latches(std::uint64_t after,
                     std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) override {
-    if (open_) behind_.read_latches(after, std::move(reply));
+    if (open_ && !silent_) behind_.read_latches(after, std::move(reply));
   }
   std::shared_ptr<const rack::interlock_view> last() const override { return behind_.last(); }
   void observe(observer watcher) override {
-    if (open_) behind_.observe(std::move(watcher));
+    if (!open_) return;
+    behind_.observe([watcher = std::move(watcher),
+                     told = told_](const std::shared_ptr<const rack::interlock_view>& view) {
+      watcher(view);
+      told();
+    });
   }
 
  private:
   test::fake_interlock& behind_;
+  const bool& silent_;
+  const std::function<void()> told_;
   bool open_ = true;
 };
 
@@ -194,7 +195,7 @@ void rack_world::build_site() {
   site->set_hooks(std::move(hooks));
   wire->listen(
       [this](const std::string& address, const sim::http_request& request) {
-        watch->on_sent(address, request.method, request.target);
+        watch->on_sent(address, request.method, request.target, request.body);
       },
       [this](const std::string& address, const sim::http_request& request, const sim::http_reply& reply) {
         watch->on_answer(address, request.method, request.target, reply.body);
@@ -226,6 +227,7 @@ void rack_world::start() {
   watch->see_with([this] { return hub_->read(); },
                   [this](const std::string& member) { return gate_is_open(member); });
   watch->on_state(hub_->read());
+  watch->nothing_is_known();
   wire_rack();
   wire->resume();
   site_due_.reset();
@@ -239,7 +241,7 @@ void rack_world::wire_rack() {
   auto vault = storage::vault::open(life_->store, note.key_file);
   ASSERT_TRUE(vault.ok()) << vault.status();
   life_->transport = std::make_shared<site_transport>(sim.devices(), *wire);
-  life_->to_interlock = std::make_shared<interlock_door>(interlock);
+  life_->to_interlock = std::make_shared<interlock_door>(interlock, silent_, [this] { gates_moved(); });
   journal_ = core::spawn_journal(sim.actors(), {log_, hub_}, {}, false);
   operations_ = core::spawn_operations(sim.actors(), {journal_, hub_, clock}, {});
   auto slot = std::make_shared<rack::rack_actor>();
@@ -300,45 +302,6 @@ void rack_world::crash_at_step(std::uint64_t step) {
   sim.limits.fault_per_mille = 1000;  // possible() decides
   sim.add_fault(
       "crash", [this] { crash(); }, 1, [this, step] { return steps_ >= step; });
-}
-
-// ---- what goes on around the daemon
-// ---------------------------------------------------------------------------------------------------
-
-void rack_world::beat() {
-  follow_truth();
-  interlock.heartbeat();
-  sim.devices().after(heartbeat, [this] { beat(); });
-}
-
-// The interlock sees what is; each change of what it sees is a heartbeat.
-void rack_world::follow_truth() {
-  watch->sample(now());
-  if (!options_.interlock_sees) return;
-  const auto status = interlock.last()->status;
-  if (status == nullptr) return;
-  for (const interlock::DeviceStatus& device : status->devices()) {
-    for (const interlock::DetectorReading& reading : device.detectors()) {
-      const verdict seen = to_verdict(watch->truth_of(device.name(), reading.name(), now()));
-      if (seen != reading.verdict()) interlock.set_detector(device.name(), reading.name(), seen);
-    }
-  }
-}
-
-bool rack_world::gate_is_open(const std::string& member) const {
-  return interlock.gate(member).allowed;
-}
-
-void rack_world::arm_site() {
-  const auto due = site->next_due();
-  if (due == site_due_) return;
-  if (site_due_.has_value()) sim.devices().cancel(site_timer_);
-  site_due_ = due;
-  if (!due.has_value()) return;
-  site_timer_ = sim.devices().after(*due - now(), [this] {
-    site_due_.reset();
-    site->advance(now());
-  });
 }
 
 std::optional<std::string> rack_world::look() {
@@ -404,31 +367,10 @@ std::optional<std::string> rack_world::pass(std::chrono::milliseconds time) {
   return run_until([this, end] { return sim.now() >= end; });
 }
 
-void rack_world::fault(const std::string& kind, const std::string& target, std::chrono::milliseconds delay,
-                       std::chrono::milliseconds length, std::optional<double> severity,
-                       const std::string& value) {
-  sim::fault_request request;
-  request.kind = kind;
-  request.target = target;
-  request.delay = delay;
-  if (length.count() > 0) request.duration = length;
-  request.severity = severity;
-  request.value = value;
-  const auto added = site->add_fault(request, now());
-  EXPECT_TRUE(added.ok()) << kind << " " << target << ": " << added.status();
-  sim.note("fault " + kind + " " + target);
-  sim.devices().after(delay, [this] { follow_truth(); });
-}
-
 void rack_world::fill_disk(bool full) {
   const auto in_memory = std::dynamic_pointer_cast<storage::memory_store>(disk_->store);
   ASSERT_NE(in_memory, nullptr);
   in_memory->fill_disk(full);
-}
-
-void rack_world::clear_faults() {
-  site->clear_faults("", "", now());
-  follow_truth();
 }
 
 std::optional<std::string> rack_world::check_at_rest() {

@@ -68,6 +68,9 @@ class rack_world {
              std::chrono::milliseconds length = {}, std::optional<double> severity = {},
              const std::string& value = {});
   void clear_faults();
+  // The interlock falls silent: no heartbeat, no answer, and after 3 s it counts as dead; or it is heard
+  // again.
+  void silence_interlock(bool silent);
   // The store in memory refuses writes, as a full disk's does.
   void fill_disk(bool full);
   // What only holds once everything has ended: stored state equals acknowledged state, evidence is there, one
@@ -83,6 +86,7 @@ class rack_world {
   std::string truth(const std::string& path);
   std::uint64_t steps() const { return steps_; }
   std::uint64_t lives() const { return lives_; }
+  std::uint64_t revision() const { return state()->position.revision(); }
   // How every member stands, for a failed test.
   std::string describe() const;
 
@@ -104,6 +108,7 @@ class rack_world {
   void wire_rack();
   void beat();
   void follow_truth();
+  void gates_moved();
   void arm_site();
   std::optional<std::string> look();
   std::optional<std::string> run_until(const std::function<bool()>& done);
@@ -119,6 +124,8 @@ class rack_world {
   core::journal_actor journal_;
   core::operations_actor operations_;
   rack::rack_actor rack_;
+  bool silent_ = false;
+  std::map<std::string, bool> gates_;  // as the interlock last said
   std::uint64_t lives_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t next_request_ = 1;

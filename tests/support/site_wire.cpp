@@ -102,7 +102,11 @@ void site_wire::finish(const std::string& address) {
     ++served_;
     sim::http_reply reply;
     reply.status = 204;
-    if (done.spoilt != mishap::pretended) reply = site_.handle(address, done.what, now());
+    if (dark_.contains(address)) {
+      reply.status = 0;
+    } else if (done.spoilt != mishap::pretended) {
+      reply = site_.handle(address, done.what, now());
+    }
     if (told_) told_(address, done.what, reply);
     if (done.reply) done.reply(std::move(reply));
   }

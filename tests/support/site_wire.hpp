@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,10 @@ class site_wire {
     mishaps_.push_back({address, part, what});
   }
 
+  // The BMC answers nothing, as while it restarts; what it was told before stays told.
+  void go_dark(const std::string& address) { dark_.insert(address); }
+  void come_back(const std::string& address) { dark_.erase(address); }
+
   std::size_t waiting(const std::string& address) const;
   std::uint64_t served() const { return served_; }
   std::string certificate_of(const std::string& address);
@@ -92,6 +97,7 @@ class site_wire {
   listener told_;
   std::map<std::string, line> lines_;
   std::vector<planned> mishaps_;
+  std::set<std::string> dark_;
   std::uint64_t next_id_ = 1;
   std::uint64_t served_ = 0;
 };

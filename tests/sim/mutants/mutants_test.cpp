@@ -4,11 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "actors/core/mutant.hpp"
 #include "actors/rack/rack_rules.hpp"
+#include "tests/sim/gate_scenarios.hpp"
 #include "tests/sim/scenarios.hpp"
 
 namespace busbar::test_support {
@@ -75,10 +82,11 @@ std::optional<std::string> retried_with_a_wrong_password(rack_world& world) {
 }
 
 std::optional<std::string> push_with_a_wrong_digest(rack_world& world) {
-  if (auto what = bring_up_fails(world, "r01/c01", "FIRMWARE_DIGEST")) return what;
-  return world.watch->count("r01/c01", "update_push UEFI") == 0
-             ? std::nullopt
-             : std::optional<std::string>("an image with another digest was pushed");
+  if (auto what = bring_up_fails(world, "r01", "FIRMWARE_DIGEST")) return what;  // too few trays are left
+  for (const char* const tray : {"r01/c01", "r01/c02", "r01/c03", "r01/c04"}) {
+    if (world.watch->count(tray, "update_push UEFI") != 0) return "an image with another digest was pushed";
+  }
+  return std::nullopt;
 }
 
 world_options with_a_wrong_digest() {
@@ -163,6 +171,55 @@ std::optional<std::string> interlock_lost(rack_world& world) {
   return bring_up_fails(world, "r01/c02", "POWER_INTERLOCK_NOT_ARMED");
 }
 
+// A closing of the gate within the first steps after the tray has begun to wait for its permit.
+rack_story shut_at_once(std::size_t closing) {
+  return [closing](rack_world& world) {
+    sweep_point at{"r01/s01", world.sim.choose(8)};
+    return shut_before_power_on(world, closings()[closing], at);
+  };
+}
+
+std::size_t closing_named(std::string_view name) {
+  for (std::size_t i = 0; i < closings().size(); ++i) {
+    if (name == closings()[i].name) return i;
+  }
+  std::abort();
+}
+
+// A BMC that never comes back from its restart: the window ends all the same.
+std::optional<std::string> a_bmc_stays_away(rack_world& world) {
+  const std::string tray = "r01/c01";
+  world.sim.limits.fault_per_mille = 1000;  // the condition decides
+  world.sim.add_fault(
+      "the BMC stays away", [&world, tray] { world.wire->go_dark(world.address_of(tray)); }, 1,
+      [&world, tray] { return world.watch->count(tray, "manager_reset") > 0; });
+  return bring_up_fails(world, tray, "FIRMWARE_ACTIVATION");
+}
+
+// After a restart the pin is all that tells one BMC from another at its address.
+std::optional<std::string> another_certificate_after_a_restart(rack_world& world) {
+  if (auto what = bring_up(world)) return what;
+  world.fault("certificate_changed", "r01/c01");
+  world.crash();
+  if (auto what = world.run("node_retry", "r01/c01", {{"from", "discovered"}})) return what;
+  const std::string seen = world.fault_of("r01/c01");
+  return seen == "CERTIFICATE_CHANGED"
+             ? std::nullopt
+             : std::optional<std::string>("another certificate ended as '" + seen + "'");
+}
+
+world_options one_tray_at_a_time() {
+  world_options options;
+  options.change_spec = [](journal::RackSpec& spec) {
+    journal::PowerSpec& power = *spec.mutable_manifest()->mutable_power();
+    power.set_inrush_limit_a(power.inrush_per_tray_a());
+    power.mutable_group_interval()->set_seconds(5);
+    power.mutable_group_interval()->set_nanos(0);
+    for (auto& [step, limit] : *spec.mutable_baseline()->mutable_deadlines()) limit.set_seconds(600);
+  };
+  return options;
+}
+
 // The rule itself: no wire of the simulator carries a value that is not a number.
 std::optional<std::string> not_a_number(rack_world& world) {
   journal::CoolingSpec limits = world.rack()->spec().manifest().cooling();
@@ -176,8 +233,8 @@ std::optional<std::string> not_a_number(rack_world& world) {
   return "a flow that is not a number is called proven";
 }
 
-const std::vector<planted>& table() {
-  static const std::vector<planted> all = {
+const std::vector<planted>& of_power() {
+  static const std::vector<planted> rows = {
       {"unknown_read_as_dry", "an unknown detector is taken for dry",
        troubled("detector_fault", "r01/c02/0_ColdPlate", "r01/c02", "POWER_DETECTOR_UNKNOWN"), 3,
        with_blind_interlock()},
@@ -196,6 +253,12 @@ const std::vector<planted>& table() {
        [](rack_world& world) { return leak_then_retry(world, true); }, 3, with_blind_interlock()},
       {"accepted_taken_as_done", "2xx is taken as done", bring_up},
       {"off_taken_as_done", "2xx to a shutdown is taken as off", up_and_down},
+  };
+  return rows;
+}
+
+const std::vector<planted>& of_the_rest() {
+  static const std::vector<planted> rows = {
       {"update_taken_as_done", "an update that said done is believed",
        troubled("firmware_unchanged", "r01/c01/UEFI", "r01/c01", "FIRMWARE_UNCHANGED")},
       {"wrong_digest_pushed", "an image with another digest is pushed", push_with_a_wrong_digest, 3,
@@ -229,8 +292,29 @@ const std::vector<planted>& table() {
        [](rack_world& world) { return a_row_is_missing(world, "hbm", "r01/c03"); }},
       {"member_outside_the_run_admitted", "a tray that was not judged joins production",
        mended_after_the_run},
+      {"stale_permit_used", "a host is turned on by a look and a permit of long ago",
+       shut_at_once(closing_named("the interlock dies")), 10},
+      {"withdrawn_permit_used", "a host is turned on by a permit that was taken back",
+       shut_at_once(closing_named("flow is lost behind a full disk")), 10},
+      {"promises_not_counted", "power is promised twice", one_tray_over_the_budget, 3, power_for_three()},
+      {"inrush_ignored", "more hosts are turned on at once than the inrush limit holds", bring_up, 3,
+       one_tray_at_a_time()},
+      {"blind_window_without_end", "a blind window has no end", a_bmc_stays_away, 3, patient_with_firmware()},
+      {"changed_certificate_accepted", "another certificate is taken for the pinned one",
+       another_certificate_after_a_restart},
+      {"incomplete_inventory_passes", "an inventory with a part unread passes",
+       troubled("half_page", "r01/c02", "r01/c02", "INVENTORY_INCOMPLETE", "Memory")},
       {"shelves_cut_first", "power is cut under hosts that are on", up_and_down},
   };
+  return rows;
+}
+
+const std::vector<planted>& table() {
+  static const std::vector<planted> all = [] {
+    std::vector<planted> rows = of_power();
+    rows.insert(rows.end(), of_the_rest().begin(), of_the_rest().end());
+    return rows;
+  }();
   return all;
 }
 
@@ -255,6 +339,44 @@ TEST_P(planted_defect, is_found_by_a_scenario_that_holds_without_it) {
 
 INSTANTIATE_TEST_SUITE_P(mutants, planted_defect, ::testing::Range<std::size_t>(0, table().size()),
                          [](const auto& one) { return std::string(table()[one.param].mutant); });
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::string sources_under(const std::filesystem::path& folder) {
+  std::string all;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string extension = file.path().extension().string();
+    if (extension == ".cpp" || extension == ".hpp") all += text_of(file.path());
+  }
+  return all;
+}
+
+// Hooks in the product's sources against the rows here; those of the interlock, which has no actor and no
+// rack, are found where its logic is tested.
+TEST(planted_defects, have_a_row_for_every_hook_and_a_hook_for_every_row) {
+  const std::filesystem::path root = BUSBAR_SOURCE_DIR;
+  constexpr std::string_view hook = "BUSBAR_MUTANT(";
+  const std::string of_the_interlock = sources_under(root / "tests/unit");
+  std::set<std::string> rows, hooks;
+  for (const planted& one : table()) EXPECT_TRUE(rows.insert(one.mutant).second) << one.mutant << " twice";
+  for (const char* const room : {"actors", "daemon", "storage"}) {
+    const std::string text = sources_under(root / room);
+    for (std::size_t at = text.find(hook); at != std::string::npos; at = text.find(hook, at + 1)) {
+      const std::size_t begin = at + hook.size();
+      hooks.insert(text.substr(begin, text.find(')', begin) - begin));
+    }
+  }
+  hooks.erase("name");  // the macro's own definition
+  EXPECT_GE(hooks.size(), 40U) << "the sources were not read";
+  for (const std::string& name : hooks) {
+    EXPECT_TRUE(rows.contains(name) || of_the_interlock.find('"' + name + '"') != std::string::npos)
+        << "no row finds the hook " << name;
+  }
+  for (const std::string& name : rows) EXPECT_TRUE(hooks.contains(name)) << "no hook for the row " << name;
+}
 
 TEST(planted_defects, are_at_least_twenty) {
   EXPECT_GE(table().size(), 20U);
