@@ -100,6 +100,17 @@ class fake_interlock final : public rack::interlock_port {
     heartbeat();
   }
 
+  // Its state folder is put back to what it was after that many records; 0: to before the first.
+  void put_back(std::size_t record_count) {
+    records.resize(record_count);
+    const interlock::ArmingRecord record = records.empty() ? interlock::ArmingRecord() : records.back();
+    status_.set_generation(record.generation());
+    status_.set_armed_rack(!records.empty());
+    status_.set_reason(records.empty() ? "no arming record" : "");
+    adopt(record);
+    heartbeat();
+  }
+
   // As a person does at the operator's socket: only with dry detectors.
   bool reset(const std::string& device) {
     interlock::DeviceStatus* row = find(device);

@@ -316,7 +316,7 @@ TEST_F(operations, cancelling_an_ended_operation_is_refused_with_how_it_ended) {
       EXPECT_EQ(fault_of(refused.status), fault::OPERATION_ENDED);
       EXPECT_EQ(refused.status.code(), absl::StatusCode::kFailedPrecondition);
       const std::string words(refused.status.message());
-      for (const std::string part : {"r01/operations/3", how, "in its own words"})
+      for (const std::string& part : {std::string("r01/operations/3"), std::string(how), std::string("in its own words")})
         EXPECT_NE(words.find(part), std::string::npos) << words;
     }
   }
