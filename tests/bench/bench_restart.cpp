@@ -132,7 +132,7 @@ std::vector<stage> restart(const std::string& directory, std::uint64_t& events_f
   const auto outcome = (*log)->commit(*step(1));
   if (!outcome.ok()) return {};
   hub.publish({&outcome->commit, 1});
-  done("first commit, published");
+  done("first commit and its publication");
   events_found = (*log)->head().revision() * 2;
   return stages;
 }

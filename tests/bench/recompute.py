@@ -110,7 +110,41 @@ def sim(folder):
     }
 
 
-BENCHES = (("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart),
+def interlock(folder):
+    faults, leaks = [], []
+    for row in rows(folder / "interlock.csv"):
+        (faults if row["what"] == "fault" else leaks).append(row)
+    return {
+        "logic_faults": len(faults),
+        "false_trips": sum(float(r["tripped_ms"]) >= 0 for r in faults),
+        "logic_leaks": len(leaks),
+        "missed": sum(not 0 <= float(r["tripped_ms"]) <= float(r["allowed_ms"]) for r in leaks),
+    }
+
+
+def leak(folder):
+    trips = [{key: int(value in ("1", "true")) if key == "rack" else int(value) for key, value in row.items()}
+             for row in rows(folder / "leak.csv")]
+    racks = [trip for trip in trips if trip["rack"]]
+    trays = [trip for trip in trips if not trip["rack"]]
+
+    def p99(chosen, figure, scale):
+        """Nearest rank above: of few trips the worst."""
+        ordered = sorted(figure(trip) / scale for trip in chosen)
+        return round(ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 3)
+
+    return {
+        "trips": len(trays),
+        "rack_trips": len(racks),
+        "first_forceoff_p99_ms": p99(trips, lambda t: t["first_off_ns"] - t["seen_ns"], 1e6),
+        "all_trays_p99_ms": p99(racks, lambda t: t["last_off_ns"] - t["seen_ns"], 1e6),
+        "polled_over_interval_ms": p99(racks, lambda t: t["first_off_ns"] - t["edge_ns"] - t["interval_ns"] - t["service_ns"], 1e6),
+        "tray_off_p99_s": p99(trays, lambda t: t["done_ns"] - t["seen_ns"], 1e9),
+        "isolated_p99_s": p99(racks, lambda t: t["done_ns"] - t["seen_ns"], 1e9),
+    }
+
+
+BENCHES = (("interlock.csv", interlock), ("leak.csv", leak), ("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart),
            ("cooling.csv", cooling), ("sim.csv", sim))
 
 

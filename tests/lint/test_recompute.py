@@ -50,6 +50,25 @@ class Recompute(unittest.TestCase):
                 "steady_c": 0.25, "overshoot_c": 1.0, "settle_s": 39, "dp_kpa": 1.5, "pump_recovery_s": 1.3,
                 "stiction_swing": 0.002, "pump_energy_saved": 0.3})
 
+    def test_derives_the_interlocks_and_the_power_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            (at / "interlock.csv").write_text(
+                "what,fault,confirm_ms,tripped_ms,allowed_ms\nfault,stale,0,-1,-1\nfault,absent,0,40,-1\n"
+                "leak,stale,0,900,1000\nleak,stale,0,-1,1000\nleak,stale,0,1100,1000\n")
+            (at / "leak.csv").write_text(
+                "rack,edge_ns,seen_ns,first_off_ns,last_off_ns,done_ns,service_ns,interval_ns\n"
+                "false,0,1000000,1500000,1500000,501000000,0,0\ntrue,0,260000000,261000000,270000000,5260000000,10000000,250000000\n")
+            (at / "power.csv").write_text("rack,event,seconds\n1,step,0.4\n2,step,0.5\n1,shelf,0.3\n")
+            (at / "modbus.csv").write_text("reads,wrong,failed,sent,timeouts,late,seconds\n1000,0,0,1050,50,50,1.5\n")
+            done = run(folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), {
+                "logic_faults": 2, "false_trips": 1, "logic_leaks": 3, "missed": 2, "trips": 1, "rack_trips": 1,
+                "first_forceoff_p99_ms": 1.0, "all_trays_p99_ms": 10.0, "polled_over_interval_ms": 1.0, "tray_off_p99_s": 0.5,
+                "isolated_p99_s": 5.0, "cap_excursion_s": 0.5, "shelf_loss_s": 0.3,
+                "reads": 1000, "wrong_values": 0, "late_replies": 50})
+
     def test_derives_the_simulators_figures(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "sim.csv").write_text(
