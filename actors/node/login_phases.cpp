@@ -279,7 +279,12 @@ outcome enter_rearm(machine& m) {
 outcome take_arm(machine& m, const node_event& event) {
   const auto* answer = std::get_if<armed>(&event);
   if (answer == nullptr) return outcome::wait();
-  if (!answer->status.ok()) return m.on_error(answer->status);
+  if (!answer->status.ok()) {
+    // The interlock's own word, not the BMC's.
+    if (is_transient(answer->status) || core::fault_of(answer->status).has_value())
+      return m.on_error(answer->status);
+    return outcome::fail(fault::POWER_INTERLOCK_NOT_ARMED, std::string(answer->status.message()));
+  }
   m.change().mutable_access()->set_interlock_armed(true);
   m.change().mutable_facts()->erase("interlock_pin");  // of a record from before it was handed back
   return outcome::next();

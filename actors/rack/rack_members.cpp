@@ -2,14 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "actors/node/detector_logic.hpp"
 #include "actors/node/node_logic.hpp"
 #include "actors/rack/rack_changes.hpp"
 
 namespace busbar::rack {
+namespace {
+
+std::uint64_t number_in(const journal::Rack& rack, std::string_view fact) {
+  const auto known = rack.facts().find(std::string(fact));
+  std::uint64_t number = 0;
+  if (known != rack.facts().end())
+    std::from_chars(known->second.data(), known->second.data() + known->second.size(), number);
+  return number;
+}
+
+}  // namespace
 
 applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* before, const member_map& members,
                         const std::function<std::string()>& new_uuid) {
@@ -53,11 +66,12 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
 }
 
 std::uint64_t armed_generation(const journal::Rack& rack) {
-  const auto known = rack.facts().find(std::string(generation_fact));
-  std::uint64_t generation = 0;
-  if (known != rack.facts().end())
-    std::from_chars(known->second.data(), known->second.data() + known->second.size(), generation);
-  return generation;
+  return number_in(rack, generation_fact);
+}
+
+// What was imported has been seen too: racks of before the fact have that alone.
+std::uint64_t known_latch_number(const journal::Rack& rack) {
+  return std::max(number_in(rack, latch_number_fact), number_in(rack, "latches_imported"));
 }
 
 interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,

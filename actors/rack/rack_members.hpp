@@ -32,6 +32,27 @@ applied_spec apply_spec(const journal::RackSpec& spec, const journal::Rack* befo
 constexpr std::string_view generation_fact = "interlock_generation";
 std::uint64_t armed_generation(const journal::Rack& rack);
 
+// The highest line of the interlock's latch file that was seen; kept among the rack's facts as well.
+constexpr std::string_view latch_number_fact = "interlock_record_number";
+std::uint64_t known_latch_number(const journal::Rack& rack);
+
+// Trays that ask to be armed, one record at a time: what asks while one is under way rides in the next.
+class arming_queue {
+ public:
+  void ask(const std::string& tray) { next_.insert(tray); }
+  // Whether a record is to be sent now; its trays are then under way.
+  bool begin();
+  // Every tray of a record sent in this life. What a node tells of itself waits in the rack's inbox while a
+  // commit is under way: a record built by that alone could miss a tray of the record before, and the
+  // interlock refuses to lose one.
+  const std::set<std::string>& joining() const { return sent_; }
+  // The record under way was answered: its trays.
+  std::set<std::string> end();
+
+ private:
+  std::set<std::string> next_, now_, sent_;
+};
+
 // Every tray whose interlock account exists (and those joining), with what the interlock needs to watch it.
 // password_of gives the vaulted password of the interlock's account; empty leaves the tray out.
 interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,

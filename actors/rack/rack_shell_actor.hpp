@@ -49,7 +49,7 @@ struct rack_shell {
   std::map<std::string, std::vector<agent::Measurement>> measured;
   std::string leased_run;
   bool first_arming = false;
-  std::set<std::string> arming_next, arming_now;  // trays of the next record, and of the one under way
+  arming_queue arming;
   std::uint64_t arming_generation = 0;
   std::map<std::uint64_t, trust_look> looks;
   std::uint64_t last_look = 0;

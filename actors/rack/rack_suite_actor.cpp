@@ -25,13 +25,12 @@ void rack_shell::arm(rack_self self, const std::string& joining) {
   if (found != logic.run.members.end() && found->second->spec().kind() == journal::POWER_SHELF) {
     return tell_armed(self, joining, absl::OkStatus());
   }
-  arming_next.insert(joining);
+  arming.ask(joining);
   send_record(self);
 }
 
 void rack_shell::send_record(rack_self self) {
-  if (!arming_now.empty() || arming_next.empty()) return;
-  arming_now = std::exchange(arming_next, {});
+  if (!arming.begin()) return;
   const rack_actor me = self;
   const auto answer = [me](absl::Status status) {
     caf::anon_send(me, core::arm_atom_v,
@@ -48,14 +47,14 @@ void rack_shell::send_record(rack_self self) {
     return password.ok() ? *password : std::string();
   };
   with.interlock->arm(
-      arming_record(logic.rack, logic.run.members, arming_now, arming_generation, password_of), answer);
+      arming_record(logic.rack, logic.run.members, arming.joining(), arming_generation, password_of), answer);
 }
 
 void rack_shell::record_answered(rack_self self, const absl::Status& status) {
   if (!status.ok())
     core::log_warning("arming_refused",
                       {{"object", logic.rack.name()}, {"why", std::string(status.message())}});
-  for (const std::string& tray : std::exchange(arming_now, {})) tell_armed(self, tray, status);
+  for (const std::string& tray : arming.end()) tell_armed(self, tray, status);
   send_record(self);
 }
 

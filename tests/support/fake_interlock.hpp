@@ -30,6 +30,9 @@ class fake_interlock final : public rack::interlock_port {
     if (record.generation() < status_.generation()) {
       return reply(absl::FailedPreconditionError("an older record than the one held"));
     }
+    if (const auto lost = lost_by(record); !lost.empty()) {
+      return reply(absl::FailedPreconditionError(lost + " would be removed: only at the operator's socket"));
+    }
     records.push_back(record);
     status_.set_generation(record.generation());
     status_.set_armed_rack(true);
@@ -98,6 +101,16 @@ class fake_interlock final : public rack::interlock_port {
     row->set_latched(true);
     refresh(*row);
     heartbeat();
+  }
+
+  // A tray of the record held that is not in this one.
+  std::string lost_by(const interlock::ArmingRecord& record) const {
+    if (records.empty()) return {};
+    for (const auto& held : records.back().devices()) {
+      const auto same = [&held](const interlock::ArmedDevice& one) { return one.name() == held.name(); };
+      if (std::none_of(record.devices().begin(), record.devices().end(), same)) return held.name();
+    }
+    return {};
   }
 
   // Its state folder is put back to what it was after that many records; 0: to before the first.

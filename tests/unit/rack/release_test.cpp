@@ -2,6 +2,8 @@
 // nothing changes.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "actors/rack/rack_members.hpp"
 #include "tests/unit/rack/rack_bench.hpp"
 
@@ -104,6 +106,39 @@ TEST(release_command, a_tray_handed_back_stays_in_the_interlocks_record_as_it_wa
                                   [&c01](const auto& device) { return device.name() == c01; });
   ASSERT_NE(found, record.devices().end()) << "a record without it would be a wider one";
   EXPECT_EQ(found->pin_sha256(), "aa11");
+}
+
+// Two trays get their accounts in one moment, and the rack has not heard the first one's when the second
+// asks.
+TEST(arming, a_record_holds_every_tray_of_the_records_before_it) {
+  rack_bench bench;
+  const std::string c01 = slot('c', 1);
+  const std::string c02 = slot('c', 2);
+  for (const std::string& tray : {c01, c02}) {
+    bench.change(tray, [](journal::Node& node) {
+      node.mutable_access()->set_interlock_account_created(false);
+      node.mutable_access()->set_interlock_armed(false);
+    });
+  }
+  arming_queue queue;
+  const auto trays_of = [&bench, &queue] {
+    std::set<std::string> names;
+    const auto record = arming_record(bench.state.rack, bench.state.run.members, queue.joining(), 7,
+                                      [](const journal::Node&) { return std::string("secret"); });
+    for (const auto& device : record.devices()) names.insert(device.name());
+    return names;
+  };
+  queue.ask(c01);
+  ASSERT_TRUE(queue.begin());
+  EXPECT_TRUE(trays_of().contains(c01));
+  queue.ask(c02);
+  EXPECT_FALSE(queue.begin()) << "one record at a time";
+  EXPECT_EQ(queue.end(), std::set<std::string>{c01});
+  ASSERT_TRUE(queue.begin());
+  EXPECT_TRUE(trays_of().contains(c01));
+  EXPECT_TRUE(trays_of().contains(c02));
+  EXPECT_EQ(queue.end(), std::set<std::string>{c02});
+  EXPECT_FALSE(queue.begin());
 }
 
 TEST(trust_command, takes_only_the_certificate_that_is_shown_now) {
