@@ -219,6 +219,8 @@ void node_shell::run(node_self self, const effect& wanted) {
     judge(self, *verdict);
   } else if (const auto* fabric = std::get_if<report_nvlink>(&wanted)) {
     tell_rack(self, rack::nvlink_read{me, fabric->facts});
+  } else if (const auto* power = std::get_if<report_power>(&wanted)) {
+    tell_rack(self, rack::power_read{me, power->known, power->seen});
   }
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/core/mutant.hpp"
 #include "actors/node/identity_logic.hpp"
 #include "actors/node/login_phases.hpp"
 #include "actors/node/node_machine.hpp"
 #include "actors/node/node_table.hpp"
+#include "actors/node/power_watch.hpp"
 
 namespace busbar::node {
 namespace {
@@ -31,8 +33,7 @@ class engine {
   void check_declared_identity();
   void on_agent(const agent_news& news);
   void on_latch(const leak_latch& latch);
-  void ask_nvlink();
-  void on_nvlink(const call_done& done);
+  void on_look(const call_done& done);
   bool handle_outside_phases(const node_event& event);
   void restart_arrow();
   std::span<const phase> current_phases();
@@ -91,7 +92,7 @@ bool engine::wants_work() const {
   if (state_.node.hold() == journal::RELEASING) return !state_.node.has_failure();
   if (wants_down()) return true;
   if (state_.node.has_failure()) return false;
-  if (state_.run.nvlink_waits && !state_.run.session_open)
+  if ((state_.run.nvlink_waits || state_.run.look_waits) && !state_.run.session_open)
     return true;  // after a restart of ours, at its goal already
   return current_arrow() != nullptr && state_.node.goal() > state_.node.step();
 }
@@ -106,21 +107,20 @@ std::span<const phase> engine::current_phases() {
 }
 
 void engine::restart_arrow() {
-  const bool session_open = run().session_open;
-  const bool own_session = run().own_session;
-  const std::uint64_t next_call = run().next_call;
-  const std::uint64_t nvlink_call = run().nvlink_call;
-  const bool recheck = run().recheck;
-  const bool nvlink_waits = run().nvlink_waits;
   if (run().permit_held) machine_.act(release_permit{});
   if (run().test_running) machine_.act(cancel_run{node().suite().run_id()});
-  run() = run_state{};
-  run().session_open = session_open;
-  run().own_session = own_session;
-  run().next_call = next_call;  // an answer to an older call matches nothing any more
-  run().nvlink_call = nvlink_call;
-  run().recheck = recheck;
-  run().nvlink_waits = nvlink_waits;
+  const run_state before = std::exchange(run(), run_state{});
+  run().session_open = before.session_open;
+  run().own_session = before.own_session;
+  run().next_call = before.next_call;  // an answer to an older call matches nothing any more
+  run().recheck = before.recheck;
+  run().nvlink_call = before.nvlink_call;
+  run().nvlink_waits = before.nvlink_waits;
+  run().look_call = before.look_call;
+  run().look_waits = before.look_waits;
+  run().look_tripped = before.look_tripped;
+  run().off_reads = before.off_reads;
+  run().failed_looks = before.failed_looks;
 }
 
 void engine::enter_arrow() {
@@ -146,6 +146,7 @@ void engine::show_waiting(std::string_view text) {
 void engine::on_view(const rack_view& view) {
   if (view.operation_id != node().operation_id()) {
     machine_.change().set_operation_id(view.operation_id);
+    if (view.bringing_up && lost_its_power(node())) take_up_again(machine_);
     if (view.bringing_up && node().hold() == journal::RELEASED) {
       machine_.change().set_hold(journal::HOLD_NONE);
       machine_.tell("taken_up_again", "a bring-up takes over the BMC that was handed back");
@@ -258,23 +259,8 @@ void engine::on_agent(const agent_news& news) {
   }
 }
 
-void engine::ask_nvlink() {
-  if (!run().nvlink_waits || !run().session_open) return;
-  run().nvlink_waits = false;
-  call wanted;
-  wanted.op = call_op::read_nvlink;
-  wanted.id = run().nvlink_call = run().next_call++;
-  machine_.act(wanted);
-}
-
-void engine::on_nvlink(const call_done& done) {
-  run().nvlink_call = 0;
-  devices::nvlink_facts facts;
-  facts.complete = false;
-  if (done.status.ok()) {
-    if (const auto* read = facts_of<devices::nvlink_facts>(done)) facts = *read;
-  }
-  machine_.act(report_nvlink{facts});
+void engine::on_look(const call_done& done) {
+  if (const auto lost = take_look(machine_, done)) fail(*lost);
 }
 
 bool engine::handle_outside_phases(const node_event& event) {
@@ -307,7 +293,14 @@ bool engine::handle_outside_phases(const node_event& event) {
     run().nvlink_waits = true;
   } else if (const auto* done = std::get_if<call_done>(&event);
              done != nullptr && done->id == run().nvlink_call && done->id != 0) {
-    on_nvlink(*done);
+    take_nvlink(machine_, *done);
+  } else if (const auto* look = std::get_if<look_at_power>(&event)) {
+    want_look(machine_, *look);
+  } else if (const auto* sight = std::get_if<interlock_sight>(&event)) {
+    take_sight(machine_, *sight);
+  } else if (const auto* read = std::get_if<call_done>(&event);
+             read != nullptr && read->id == run().look_call && read->id != 0) {
+    on_look(*read);
   } else if (const auto* seen = std::get_if<endpoint_seen>(&event);
              seen != nullptr && node().identity().address() != seen->address &&
              node().step() <= journal::DISCOVERED) {
@@ -368,6 +361,7 @@ void engine::finish_phases() {
   changed.set_step_entered_wall_ns(now_.wall_ns);
   changed.set_waits_for("");
   if (!went_down) changed.set_health(journal::HEALTH_GOOD);
+  judge_health(machine_);
   if (went_down) changed.clear_suite();
   journal::Event& event =
       machine_.tell("step_entered", fmt::format("{} -> {}", step_word(from), step_word(to)));
@@ -416,6 +410,7 @@ void engine::apply(const outcome& result) {
 
 void engine::check_deadlines() {
   if (!run().started || now_.monotonic_ns < run().deadline_ns) return;
+  if (run().reconnecting && run().look_waits && give_look_up(machine_)) return restart_arrow();
   const phase* const at = phase_at();
   const core::fault phase_fault = at == nullptr ? core::fault::DEADLINE : at->deadline_fault;
   const auto exact = core::fault_of(run().last_error);
@@ -455,7 +450,8 @@ void engine::take(const node_event& event) {
   if (const call_done* const done = machine_.result_of(event); done != nullptr && done->status.ok())
     run().last_error = absl::OkStatus();
   if (const auto* done = std::get_if<call_done>(&event);
-      done != nullptr && done->id != 0 && (done->id == run().open_call || done->id == run().nvlink_call))
+      done != nullptr && done->id != 0 &&
+      (done->id == run().open_call || done->id == run().nvlink_call || done->id == run().look_call))
     count_refused_login(machine_, *done);
   if (!handle_outside_phases(event) && run().started && run().waiting && wants_work()) {
     const phase* const at = phase_at();
@@ -466,7 +462,7 @@ void engine::take(const node_event& event) {
   }
   check_declared_identity();
   drive();
-  ask_nvlink();
+  ask_beside(machine_, run().going_down);
   if (!run().started) return;
   out_.wake_at_ns = std::min(run().again_at_ns, run().deadline_ns);
   // One that has passed is judged with the answer that is out; waking for it again would be at once, for

@@ -106,8 +106,12 @@ struct judge_suite {
 struct report_nvlink {
   devices::nvlink_facts facts;
 };
+struct report_power {  // what a look at the power came to; known = false: the device did not say
+  bool known = false;
+  journal::PowerState seen = journal::POWER_UNKNOWN;
+};
 using effect = std::variant<call, want_permit, release_permit, arm_interlock, run_test, cancel_run,
-                            judge_suite, report_nvlink>;
+                            judge_suite, report_nvlink, report_power>;
 
 struct wake {};
 struct call_done {
@@ -168,9 +172,16 @@ struct leak_latch {  // as the interlock's numbered records say
   std::string detector;
 };
 struct read_nvlink_now {};
+struct look_at_power {  // read anew whether what is shown as on is on
+  std::string tripped;  // what the interlock did to it: one reading of off is enough then
+};
+struct interlock_sight {  // whether its detectors are watched: the interlock heard, their verdicts known
+  std::string lost;       // why not; empty = they are
+};
 using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer,
                                 armed, agent_news, suite_judged, retry, trust_pin, release_bmc,
-                                unlock_logins, session_opened, leak_latch, read_nvlink_now>;
+                                unlock_logins, session_opened, leak_latch, read_nvlink_now,
+                                look_at_power, interlock_sight>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
@@ -186,6 +197,10 @@ struct run_state {
   std::uint64_t open_call = 0;  // 0 = none
   std::string call_user;        // whose password a login within it would use
   std::uint64_t nvlink_call = 0;
+  std::uint64_t look_call = 0;  // of a look at the power, beside the phases
+  bool look_waits = false;      // asked for; not sent yet
+  std::string look_tripped;
+  unsigned off_reads = 0, failed_looks = 0;  // in a row
   bool nvlink_waits = false;  // asked for while no session was open: that comes first
   std::int64_t again_at_ns = core::never_ns;
   std::int64_t deadline_ns = core::never_ns;  // of the arrow
@@ -254,5 +269,8 @@ std::string released_words(const journal::Node& node);
 
 // Energised: has passed the step that turns it on.
 bool is_energised_step(journal::NodeStep step);
+
+// It was on by our word and was read off, and nothing else is wrong with it: a bring-up turns it on again.
+bool lost_its_power(const journal::Node& node);
 
 }  // namespace busbar::node

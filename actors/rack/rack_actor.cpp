@@ -89,6 +89,12 @@ void rack_shell::run(rack_self self, const effect& wanted) {
         core::log_warning("blind_window_not_announced",
                           {{"object", tray}, {"why", std::string(status.message())}});
     });
+  } else if (const auto* look = std::get_if<look_power>(&wanted)) {
+    if (auto* to = member(look->member))
+      self->send(*to, node::make_event(node::look_at_power{look->tripped}));
+  } else if (const auto* sight = std::get_if<tell_sight>(&wanted)) {
+    if (auto* to = member(sight->member))
+      self->send(*to, node::make_event(node::interlock_sight{sight->lost}));
   } else if (std::holds_alternative<arm_anew>(wanted)) {
     arm(self, "");
   } else if (const auto* latch = std::get_if<tell_latch>(&wanted)) {

@@ -58,6 +58,13 @@ class engine {
 
   // rack_suite.cpp
   std::optional<refusal> prove_fabric();
+  // rack_power_watch.cpp
+  void watch_power();
+  void watch_sight(const std::string& name, const journal::Node& member, power_watch& of);
+  void take_power(const power_read& read);
+  bool last_look_done();
+  void take_up_lost();
+
   std::optional<refusal> drive_suite();
   void take_suite_agent(const validation::agent_event& event);
   void take_suite_result(const journal::SuiteResult& result);

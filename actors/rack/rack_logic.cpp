@@ -360,6 +360,8 @@ void engine::take_observation(const rack_event& event) {
   } else if (const auto* fabric = std::get_if<nvlink_read>(&event)) {
     run().nvlink[fabric->member] = fabric->facts;
   } else if (const auto* said = std::get_if<agent_said>(&event)) {
+  } else if (const auto* power = std::get_if<power_read>(&event)) {
+    take_power(*power);
     take_suite_agent(said->event);
   } else if (const auto* judged = std::get_if<suite_judged>(&event)) {
     take_suite_result(judged->result);
@@ -374,6 +376,7 @@ void engine::take(const rack_event& event) {
     watch_latches();
     watch_record();
     show_why();
+    watch_power();
     advance();
     report_rows();
     drive_shutdown();
@@ -389,6 +392,7 @@ void engine::take(const rack_event& event) {
   wake_by(run().test_deadline_ns);
 }
 
+  wake_by(run().looking.until_ns);
 step_result step(rack_state& state, const rack_event& event, core::instant now) {
   step_result out;
   engine(state, now, out).take(event);

@@ -38,6 +38,14 @@ struct tell_latch {
   std::string detail;
   std::string detector;
 };
+struct look_power {  // read anew what is shown as on
+  std::string member;
+  std::string tripped;  // what the interlock did to it; empty = nothing
+};
+struct tell_sight {
+  std::string member;
+  std::string lost;  // why its detectors are not watched; empty = they are
+};
 struct read_latches {
   std::uint64_t after = 0;
 };
@@ -58,7 +66,8 @@ struct judge_rack_suite {
 };
 using effect =
     std::variant<arm_anew, tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches,
-                 run_rack_test, judge_rack_suite, core::component_update, core::operation_end>;
+                 look_power, tell_sight, run_rack_test, judge_rack_suite, core::component_update,
+                 core::operation_end>;
 
 // ---- events
 // ----------------------------------------------------------------------------------------------------------------------
@@ -87,6 +96,11 @@ struct nvlink_read {
   std::string member;
   devices::nvlink_facts facts;
 };
+struct power_read {  // what a look came to
+  std::string member;
+  bool known = false;
+  journal::PowerState seen = journal::POWER_UNKNOWN;
+};
 struct agent_said {
   validation::agent_event event;
 };
@@ -110,8 +124,8 @@ struct watch_member {
   std::string operation_id, member;
 };  // a node_retry or bmc_release: its end is the member's
 using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read,
-                                permit_wanted, permit_released, nvlink_read, agent_said, certificate_shown,
-                                suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
+                                permit_wanted, permit_released, nvlink_read, power_read, agent_said,
+                                certificate_shown, suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
 // ---- state
 // ------------------------------------------------------------------------------------------------------------------------
@@ -126,11 +140,29 @@ struct held_permit {
   std::shared_ptr<node::permit_lease> lease;  // of an act that brings energy
 };
 
+struct power_watch {  // of one member
+  std::int64_t next_ns = INT64_MIN;  // of the next look; not planned yet
+  std::string seen_of_interlock;     // what concerned it in the last heartbeat
+  std::optional<std::string> lost;   // what it was last told of its detectors' watch
+  std::int64_t lost_since_ns = core::never_ns;
+};
+
+// The look at everything before a bring-up says that it succeeded.
+struct last_look {
+  bool begun = false;
+  std::set<std::string> waits;             // members that have not answered
+  std::map<std::string, std::string> bad;  // member -> why it is not known to be on
+  std::int64_t until_ns = core::never_ns;
+};
+
 struct rack_run {
   member_map members;
   cooling_state cooling;
   std::shared_ptr<const interlock_view> interlock;
   bool reading_latches = false;
+  std::int64_t began_ns = core::never_ns;  // of this life: what was not heard by then is not heard
+  std::map<std::string, power_watch> watched;
+  last_look looking;
   std::int64_t arm_again_at_ns = INT64_MIN;  // an older record of the interlock is replaced no sooner
   std::map<std::string, pending_permit> pending;
   std::map<std::string, held_permit> held;

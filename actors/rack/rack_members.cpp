@@ -74,6 +74,17 @@ std::uint64_t known_latch_number(const journal::Rack& rack) {
   return std::max(number_in(rack, latch_number_fact), number_in(rack, "latches_imported"));
 }
 
+bool arming_queue::begin() {
+  if (!now_.empty() || next_.empty()) return false;
+  now_ = std::exchange(next_, {});
+  sent_.insert(now_.begin(), now_.end());
+  return true;
+}
+
+std::set<std::string> arming_queue::end() {
+  return std::exchange(now_, {});
+}
+
 interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,
                                       const std::set<std::string>& joining, std::uint64_t generation,
                                       const std::function<std::string(const journal::Node&)>& password_of) {

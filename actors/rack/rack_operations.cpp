@@ -50,6 +50,8 @@ void engine::finish_bringup() {
       any_failed = true;  // outside the run that was judged
     }
   }
+  if (!last_look_done()) return;
+  any_failed = any_failed || !run().looking.bad.empty();
   journal::Rack& changed = change();
   changed.set_state(any_failed ? std::string("degraded") : ceiling_of(changed.spec(), run().members));
   std::string fault_name, message = fmt::format("rack is {}", changed.state());
@@ -58,6 +60,13 @@ void engine::finish_bringup() {
     fault_name = member->failure().fault();
     message += fmt::format("; {}: {}", name, member->failure().message());
   }
+  for (const auto& [name, why] : run().looking.bad) {
+    if (fault_name.empty())
+      fault_name = core::name_of(name == rack().name() ? fault::POWER_INTERLOCK_NOT_ARMED
+                                                       : fault::POWER_ON_NOT_CONFIRMED);
+    message += fmt::format("; {}: {}", name, why);
+  }
+  run().looking = last_look{};
   if (any_failed && fault_name.empty()) {
     fault_name = core::name_of(fault::SUITE_INCOMPLETE);
     message += "; a member was outside the rack suite's run: bring up again";
@@ -103,6 +112,8 @@ void engine::begin_bringup_now(const begin_bringup& command) {
   changed.set_goal(journal::RACK_PRODUCTION);
   changed.set_shutting_down(false);
   changed.clear_failure();
+  run().looking = last_look{};
+  take_up_lost();
   if (changed.step() == journal::RACK_STEP_UNSPECIFIED) changed.set_step(journal::PLANNED);
   const auto& ran = changed.suite().members();
   const auto outside = [&ran](const auto& tray) {

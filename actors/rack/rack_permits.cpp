@@ -130,7 +130,7 @@ std::optional<refusal> engine::refuse(const std::string& member, permit_kind kin
   if (auto no = refuse_power(asking)) return no;
   if (kind == permit_kind::power_on && asking.spec().kind() == journal::COMPUTE_TRAY) {
     for (const auto& tray : of_kind(run().members, journal::SWITCH_TRAY)) {
-      if (is_failed(*tray) || tray->power().observed() == journal::POWER_ON) continue;
+      if (tray->power().observed() == journal::POWER_ON) continue;
       return refusal{fault::DEADLINE, fmt::format("switch tray {} to be on first", tray->name())};
     }
   }

@@ -267,6 +267,8 @@ void tray_bench::perform(const effect& wanted) {
     pending_.emplace_back(suite_judged{judge(verdict->run_id)});
   } else if (const auto* fabric = std::get_if<report_nvlink>(&wanted)) {
     nvlink = fabric->facts;
+  } else if (const auto* power = std::get_if<report_power>(&wanted)) {
+    looks.push_back(*power);
   }
 }
 

@@ -94,6 +94,7 @@ class tray_bench {
   std::vector<permit_kind> permits_asked;
   std::vector<std::string> tests_run, runs_cancelled;
   std::optional<devices::nvlink_facts> nvlink;
+  std::vector<report_power> looks;
 
  private:
   class secrets;

@@ -76,6 +76,11 @@ void rack_bench::give(const rack_event& event) {
   wake_at_ns = result.wake_at_ns;
   effects.insert(effects.end(), result.effects.begin(), result.effects.end());
   events.insert(events.end(), result.events.begin(), result.events.end());
+  for (const effect& one : result.effects) {
+    const auto* look = std::get_if<look_power>(&one);
+    if (look == nullptr || !answers_looks) continue;
+    give(power_read{look->member, true, node(look->member).power().observed()});
+  }
 }
 
 void rack_bench::wake_when_due() {

@@ -60,6 +60,7 @@ class rack_bench {
   core::instant now{1'000'000'000'000, 1'700'000'000'000'000'000};
   std::int64_t wake_at_ns = core::never_ns;
   bool durable = false;  // of the last step
+  bool answers_looks = true;  // a look at the power finds what is shown
   std::vector<effect> effects;
   std::vector<journal::Event> events;
   std::map<std::string, devices::nvlink_facts> fabric;
