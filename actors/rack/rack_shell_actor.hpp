@@ -14,6 +14,7 @@
 
 #include "actors/discovery/discovery_actor.hpp"
 #include "actors/rack/rack_actor.hpp"
+#include "actors/rack/rack_members.hpp"
 
 namespace busbar::rack {
 
