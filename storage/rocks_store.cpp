@@ -10,18 +10,18 @@
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "actors/core/errors.hpp"
 #include "actors/core/log.hpp"
+#include "storage/disk_room.hpp"
+#include "storage/wal_check.hpp"
 
 namespace busbar::storage {
 namespace {
@@ -33,12 +33,6 @@ constexpr std::string_view probe_key = "probe";
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
-
-std::uint64_t free_space(const std::string& directory) {
-  struct statvfs space {};
-  if (::statvfs(directory.c_str(), &space) != 0) return std::numeric_limits<std::uint64_t>::max();
-  return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
-}
 
 // RocksDB tells of its background troubles on its own threads; only flags leave here.
 class error_flags final : public rocksdb::EventListener {
@@ -69,7 +63,7 @@ rocksdb::DBOptions database_options(const rocks_options& options) {
   database.create_if_missing = true;
   database.create_missing_column_families = true;
   database.paranoid_checks = true;
-  database.track_and_verify_wals_in_manifest = true;
+  database.track_and_verify_wals_in_manifest = !options.logs_were_cut;
   database.avoid_flush_during_shutdown = false;
   database.max_total_wal_size = options.wal_bytes;
   database.db_write_buffer_size = options.wal_bytes;
@@ -83,8 +77,9 @@ rocksdb::DBOptions database_options(const rocks_options& options) {
   database.skip_checking_sst_file_sizes_on_db_open = true;
   database.stats_dump_period_sec = 0;
   database.stats_persist_period_sec = 0;
-  database.wal_recovery_mode = options.paranoid_recovery ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
-                                                         : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // Only a last record that a crash cut off may be dropped; check_logs() has told it from damage before.
+  database.wal_recovery_mode = options.logs_were_cut ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
+                                                     : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   return database;
 }
 
@@ -158,7 +153,7 @@ class rocks_store final : public store {
   absl::Status note_failure(const rocksdb::Status& status);
   absl::Status read_only(std::string_view why) const;
   std::uint64_t free_now() const {
-    return options_.free_bytes ? options_.free_bytes(options_.directory) : free_space(options_.directory);
+    return options_.free_bytes ? options_.free_bytes(options_.directory) : free_bytes_at(options_.directory);
   }
 
   const rocks_options options_;
@@ -172,6 +167,7 @@ class rocks_store final : public store {
 };
 
 absl::Status rocks_store::open() {
+  if (absl::Status room = check_room(options_.directory, options_.free_bytes); !room.ok()) return room;
   std::error_code error;
   std::filesystem::create_directories(options_.directory, error);
   if (error) return absl::UnavailableError(fmt::format("make {}: {}", options_.directory, error.message()));
@@ -187,6 +183,9 @@ absl::Status rocks_store::open() {
     wanted.emplace_back(std::string(name_of(where)), family_options(where, cache));
   }
   wanted.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, cache));
+  if (!options_.logs_were_cut) {
+    if (absl::Status whole = check_logs(options_.directory); !whole.ok()) return whole;
+  }
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(database, options_.directory, wanted, &columns_, &opened);
   if (status.IsIOError() && status.ToString().find("/LOCK") != std::string::npos) {

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "actors/core/errors.hpp"
 #include "actors/core/log.hpp"
 #include "daemon/busbard/instance_lock.hpp"
 #include "daemon/busbard/rpc/edge_server.hpp"
+#include "storage/disk_room.hpp"
 
 namespace busbar::daemon {
 namespace {
@@ -44,6 +46,9 @@ int wait_for_signal(milliseconds limit) {
 }
 
 exit_code code_of(const absl::Status& status) {
+  const auto fault = core::fault_of(status);
+  // A person has to act first: a restart by a service manager changes nothing.
+  if (fault == core::fault::STORE_READ_ONLY || fault == core::fault::STORE_DAMAGED) return exit_code::conflict;
   switch (status.code()) {
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kAborted:
@@ -73,12 +78,16 @@ absl::Status take_locks(const manifest::daemon_config& config, instance_lock& ru
                                       config.state_dir.string(), run_folder.string());
   if (absl::Status made = make_run_folder(run_folder); !made.ok()) return made;
   if (absl::Status taken = run.take(run_folder, "socket folder", who); !taken.ok()) return taken;
+  if (absl::Status room = storage::check_room((config.state_dir / "store").string()); !room.ok()) return room;
   if (absl::Status made = make_private_folder(config.state_dir); !made.ok()) return made;
   return state.take(config.state_dir, "state folder", who);
 }
 
 exit_code start_failed(std::string_view what, const absl::Status& status) {
-  core::log_error("start_failed", {{"step", what}, {"error", std::string(status.message())}});
+  const auto fault = core::fault_of(status);
+  core::log_error("start_failed", {{"step", what},
+                                   {"fault", fault.has_value() ? std::string(core::name_of(*fault)) : std::string()},
+                                   {"error", std::string(status.message())}});
   core::log_flush();
   sd_notifyf(0, "STATUS=start failed: %s", std::string(status.message()).c_str());
   return code_of(status);
@@ -96,6 +105,7 @@ rpc::edge_dependencies edge_needs(const manifest::daemon_config& config, rack_da
     rack.submit(std::move(what), std::move(answer));
   };
   needs.degraded = [&rack] { return rack.degraded(); };
+  needs.may_be_old = [&rack] { return rack.may_be_old(); };
   return needs;
 }
 

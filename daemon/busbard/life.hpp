@@ -19,7 +19,7 @@ enum class exit_code : int {
   done = 0,       // stopped in order
   failed = 1,     // could not start, or lost what it needs
   usage = 2,      // command line or configuration
-  conflict = 5,   // another daemon of this instance runs, or the store is not for this release
+  conflict = 5,   // another daemon of this instance runs, or the store is not for this release, damaged, or on a full disk
   timeout = 6,    // stopped, but a step of the stop had to be given up
 };
 

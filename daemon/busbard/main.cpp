@@ -30,11 +30,13 @@ constexpr const char* help = R"(busbard - takes a rack from dark to production, 
   --config FILE        settings, YAML
   --reflection         let gRPC clients ask for the API's description
   --accept-empty-store begin anew though the state folder had a store that is gone or was exchanged; once, by hand
+  --accept-lost-tail   go on from before the damage of the store's log (STORE_DAMAGED), without what was acknowledged after it; once,
+                       by hand, where there is no backup
   --log-level LEVEL    debug, info (usual), warning, error
   --help, --version
 
-Exit codes: 0 stopped in order; 1 failed; 2 usage or configuration; 5 another daemon, another release's store, or none where one was;
-6 stopped, but not everything ended in time.
+Exit codes: 0 stopped in order; 1 failed; 2 usage or configuration; 5 another daemon, another release's store, none where one was, one that is
+damaged, or a disk that is full or read-only; 6 stopped, but not everything ended in time.
 )";
 
 struct settings {
@@ -45,6 +47,7 @@ struct settings {
   bool print = false;
   busbar::core::log_level level = busbar::core::log_level::info;
   bool accept_empty_store = false;
+  bool accept_lost_tail = false;
   busbar::daemon::life_options life;
 };
 
@@ -64,7 +67,7 @@ std::optional<busbar::core::log_level> level_named(const std::string& name) {
 
 // An exit code when there is nothing more to do.
 std::optional<int> read_options(int argc, char** argv, settings& to) {
-  enum : int { role = 1, instance, config, check, print, reflection, accept_empty, level, show_help, show_version };
+  enum : int { role = 1, instance, config, check, print, reflection, accept_empty, accept_tail, level, show_help, show_version };
   static const option known[] = {{"role", required_argument, nullptr, role},
                                  {"instance", required_argument, nullptr, instance},
                                  {"config", required_argument, nullptr, config},
@@ -72,6 +75,7 @@ std::optional<int> read_options(int argc, char** argv, settings& to) {
                                  {"print-config", no_argument, nullptr, print},
                                  {"reflection", no_argument, nullptr, reflection},
                                  {"accept-empty-store", no_argument, nullptr, accept_empty},
+                                 {"accept-lost-tail", no_argument, nullptr, accept_tail},
                                  {"log-level", required_argument, nullptr, level},
                                  {"help", no_argument, nullptr, show_help},
                                  {"version", no_argument, nullptr, show_version},
@@ -85,6 +89,7 @@ std::optional<int> read_options(int argc, char** argv, settings& to) {
       case print: to.print = true; break;
       case reflection: to.life.reflection = true; break;
       case accept_empty: to.accept_empty_store = true; break;
+      case accept_tail: to.accept_lost_tail = true; break;
       case level: {
         const auto named = level_named(optarg);
         if (!named.has_value()) return usage(fmt::format("no log level {}", optarg));
@@ -148,7 +153,7 @@ int main(int argc, char** argv) {
   }
   busbar::core::log_open(config->role, config->instance, options.level);
   return static_cast<int>(busbar::daemon::serve(
-      *config, options.life, [accept = options.accept_empty_store](const busbar::manifest::daemon_config& wanted) {
-        return busbar::daemon::wire(wanted, {.accept_empty_store = accept});
-      }));
+      *config, options.life,
+      [how = busbar::daemon::wire_options{options.accept_empty_store, options.accept_lost_tail}](
+          const busbar::manifest::daemon_config& wanted) { return busbar::daemon::wire(wanted, how); }));
 }

@@ -1,6 +1,7 @@
 // The rack's wiring: what is built, from what, in which order, and how it ends. Read it from top to bottom.
 #include "daemon/busbard/wiring.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <caf/actor_system.hpp>
@@ -29,10 +30,12 @@
 #include "daemon/busbard/wiring_agents.hpp"
 #include "daemon/busbard/wiring_secrets.hpp"
 #include "gpu/judge/agent_results.hpp"
+#include "storage/disk_room.hpp"
 #include "storage/journal_log.hpp"
 #include "storage/journal_mark.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/vault.hpp"
+#include "storage/wal_check.hpp"
 
 namespace busbar::daemon {
 namespace {
@@ -98,6 +101,24 @@ bool end_actor(caf::actor_system& system, Handle& who, std::chrono::milliseconds
 
 const auto tell_exit = [](const auto& who) { caf::anon_send_exit(who, caf::exit_reason::user_shutdown); };
 
+// A person took the loss upon them: it stands in the journal, under its new id, before anything goes on.
+absl::Status record_lost_tail(storage::journal_log& log, const std::string& instance, const std::string& lost) {
+  journal::Event event;
+  event.set_object(instance);
+  event.set_kind("rack");
+  event.set_type("lost_tail_accepted");
+  event.set_severity("error");
+  event.set_message(fmt::format("busbard --accept-lost-tail: {}; accounts, passwords and latches of that time may not be "
+                                "what is stored",
+                                lost));
+  event.mutable_principal()->set_name(fmt::format("uid {}", ::geteuid()));
+  event.mutable_principal()->set_role("operator");
+  core::journal_batch batch;
+  batch.events.push_back(std::move(event));
+  core::log_warning("lost_tail_accepted", {{"lost", lost}, {"journal_id", log.head().journal_id()}});
+  return log.commit(std::move(batch)).status();
+}
+
 class wired_rack final : public rack_daemon {
  public:
   static absl::StatusOr<std::unique_ptr<rack_daemon>> build(const manifest::daemon_config& config,
@@ -113,6 +134,7 @@ class wired_rack final : public rack_daemon {
     caf::anon_send(operations_, core::command_atom_v, std::move(what), std::move(answer));
   }
   std::vector<std::string> degraded() const override;
+  std::string may_be_old() const override;
   bool failed() const override { return gone_->load() || log_->health() == storage::store_health::failed; }
   bool round_trip(std::chrono::milliseconds limit) override;
   bool stop_operations(std::chrono::milliseconds limit) override;
@@ -128,6 +150,7 @@ class wired_rack final : public rack_daemon {
   // In order of building; the destructor takes them down in reverse.
   std::shared_ptr<storage::store> store_;
   std::shared_ptr<storage::journal_log> log_;
+  mutable std::atomic<std::int64_t> no_writes_since_s_{0};  // 0: it takes them
   std::shared_ptr<core::snapshot_hub> hub_;
   std::shared_ptr<storage::vault> vault_;
   std::shared_ptr<rpc::worker> blocking_;
@@ -159,6 +182,16 @@ absl::Status wired_rack::open_store(const manifest::daemon_config& config, const
        {config.state_dir.string(), on_disk.directory, options.evidence_directory}) {
     if (auto made = make_private_folder(folder); !made.ok()) return made;
   }
+  std::string lost;
+  const std::string store_folder = on_disk.directory;
+  if (how.accept_lost_tail) {
+    if (auto room = storage::check_room(store_folder); !room.ok()) return room;
+    auto cut = storage::cut_lost_tail(store_folder);
+    if (!cut.ok()) return cut.status();
+    lost = *std::move(cut);
+    on_disk.logs_were_cut = options.restored = !lost.empty();
+    if (lost.empty()) core::log_info("no_tail_is_lost", {{"store", store_folder}});
+  }
   auto store = storage::open_rocks_store(std::move(on_disk));
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
@@ -172,6 +205,10 @@ absl::Status wired_rack::open_store(const manifest::daemon_config& config, const
                       {{"journal_id", log_->head().journal_id()}, {"why", std::string(ours.message())}});
   }
   if (auto marked = storage::mark_journal(mark, *log_); !marked.ok()) return marked;
+  if (!lost.empty()) {
+    if (auto told = record_lost_tail(*log_, config.instance, lost); !told.ok()) return told;
+    if (auto kept = storage::finish_cut(store_folder); !kept.ok()) return kept;
+  }
   auto contents = log_->load();
   if (!contents.ok()) return contents.status();
   core::log_info("store_opened",
@@ -259,7 +296,23 @@ absl::StatusOr<std::unique_ptr<rack_daemon>> wired_rack::build(const manifest::d
   return absl::StatusOr<std::unique_ptr<rack_daemon>>(std::move(made));
 }
 
+// What a member says is shown when it is durable, so that nothing new is shown while nothing is written.
+std::string wired_rack::may_be_old() const {
+  const auto health = log_->health();
+  if (health == storage::store_health::serving || health == storage::store_health::shedding) {
+    no_writes_since_s_.store(0);
+    return {};
+  }
+  std::int64_t since_s = 0;
+  const std::int64_t now_s = storage::machine_instant().wall_ns / 1'000'000'000;
+  if (no_writes_since_s_.compare_exchange_strong(since_s, now_s)) since_s = now_s;
+  return fmt::format("the store takes no writes since {:%Y-%m-%dT%H:%M:%SZ}; what is shown may be old",
+                     fmt::gmtime(static_cast<std::time_t>(since_s)));
+}
+
 std::vector<std::string> wired_rack::degraded() const {
+  static_cast<void>(may_be_old());  // looked at every few seconds: so the time of the change is known
+
   std::vector<std::string> reasons;
   if (const auto health = log_->health(); health != storage::store_health::serving) {
     reasons.push_back(fmt::format("store is {}", storage::name_of(health)));

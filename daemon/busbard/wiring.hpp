@@ -36,6 +36,8 @@ class rack_daemon {
   // Why the daemon can do less than it should (store read-only, interlock gone), for people. Any thread, does
   // not block.
   virtual std::vector<std::string> degraded() const = 0;
+  // Why what the hub holds may be old, from any thread; empty: it is as the members said last.
+  virtual std::string may_be_old() const { return {}; }
 
   // It gave up for good (the rack cannot be kept alive, the store has failed): the process must not exit with
   // 0.
@@ -55,6 +57,7 @@ class rack_daemon {
 
 struct wire_options {
   bool accept_empty_store = false;  // begin anew though the state folder had another store
+  bool accept_lost_tail = false;    // go on from before the damage of the store's log
 };
 
 // Builds and starts the rack. An error (store of a newer release, damaged, gone, open elsewhere) starts

@@ -5,6 +5,7 @@ import stat
 import subprocess
 
 import harness
+from operator_test import small_disk
 
 
 def loose(folder):
@@ -93,6 +94,69 @@ def store_gone(programs):
         site.start_busbard("r01")
 
 
+def bytes_under(folder):
+    """What every file but the lock's words holds, by path."""
+    found = {}
+    for where, _, files in os.walk(folder):
+        for name in files:
+            with open(os.path.join(where, name), "rb") as file:
+                found[os.path.join(where, name)] = b"" if name == "busbard.lock" else file.read()
+    return found
+
+
+def no_room_at_start(programs):
+    """A start on a full or read-only disk ends with a named error, leaves everything as it was, and goes on with room."""
+    with small_disk("96m") as folder, harness.Site(programs, state_dirs={"r01": folder + "/busbard"}) as site:
+        state = folder + "/busbard"
+        site.apply()
+        site.end("busbard-r01", hard=True)
+        before = bytes_under(state)
+        with open(folder + "/full", "wb") as full:
+            full.write(b"\0" * (os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize))
+        for words in (("bytes are free", "are needed"), ("read-only",)):
+            refused = busbard(site, "full", site.run_dir, state)
+            harness.equal(refused.code, 5, "the end of a busbard without room; it said: " + refused.err)
+            for word in ("STORE_READ_ONLY", state, "nothing was started or changed") + words:
+                harness.check(word in refused.err, "no word of %r in %s" % (word, refused.err))
+            harness.check(bytes_under(state) == before, "a refused start changed the state folder")
+            if "read-only" not in words:
+                os.unlink(folder + "/full")
+                subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+        site.start_busbard("r01")
+        harness.equal(len(site.nodes()), 5, "nodes after a start with room")
+
+
+def log_damaged(programs):
+    """One flipped bit in the store's log is never silence: refused by name, gone on from only when a person accepts the loss."""
+    with harness.Site(programs) as site:
+        site.apply()
+        state = site.folder + "/var/r01/busbard"
+        site.end("busbard-r01", hard=True)
+        log = max((state + "/store/" + name for name in os.listdir(state + "/store") if name.endswith(".log")), key=os.path.getsize)
+        with open(log, "r+b") as file:
+            file.seek(os.path.getsize(log) * 2 // 3)
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 0x04]))
+        before = bytes_under(state)
+        refused = busbard(site, "damaged", site.run_dir, state)
+        harness.equal(refused.code, 5, "the end of a busbard on a damaged log; it said: " + refused.err)
+        for word in ("STORE_DAMAGED", log, "acknowledged", "--accept-lost-tail"):
+            harness.check(word in refused.err, "no word of %r in %s" % (word, refused.err))
+        harness.check(bytes_under(state) == before, "a refused start changed the state folder")
+        with open(state + "/journal_id", encoding="utf-8") as file:
+            parent = file.read()
+        site.launch("busbard-r01", site.program("busbard"), "--config", site.folder + "/var/r01/busbard.yaml", "--accept-lost-tail")
+        harness.until(lambda: site.alive("busbard-r01") and site.serves("r01"), "busbard answers after an accepted loss", 60)
+        told = site.busbar_is(0, "events").out
+        harness.check(os.path.basename(log) in told and "--accept-lost-tail" in told, "no word of what was accepted in:\n" + told)
+        with open(state + "/journal_id", encoding="utf-8") as file:
+            harness.check(file.read() != parent, "the journal kept its id")
+        site.end("busbard-r01", hard=True)
+        site.start_busbard("r01")
+
+
 def members_in_use(programs):
     """A member in production is neither dropped nor re-keyed; what runs and what has ended is named."""
     with harness.Site(programs) as site:
@@ -166,4 +230,4 @@ def faults_that_fit_nothing(programs):
 
 
 if __name__ == "__main__":
-    harness.run([state_is_private, one_daemon_a_store, store_gone, members_in_use, interlock_put_back, faults_that_fit_nothing])
+    harness.run([state_is_private, one_daemon_a_store, store_gone, no_room_at_start, log_damaged, members_in_use, interlock_put_back, faults_that_fit_nothing])

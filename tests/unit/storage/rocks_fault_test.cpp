@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/core/errors.hpp"
+#include "storage/disk_room.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/unit/storage/faulty_file_system.hpp"
 #include "tests/unit/storage/model.hpp"
@@ -181,6 +182,34 @@ TEST_F(failing_disk, the_ballast_is_given_up_for_a_trip_and_reserved_again_later
   ASSERT_TRUE(log_->probe().ok());
   EXPECT_TRUE(std::filesystem::exists(ballast));
   EXPECT_EQ(*log_->load()->state->record("trip/1"), "tripped");
+}
+
+TEST_F(failing_disk, without_room_to_open_it_is_said_and_nothing_is_touched) {
+  const auto try_open = [this](std::uint64_t free) {
+    rocks_options options;
+    options.directory = folder_.file("store");
+    options.free_bytes = [free](const std::string&) { return free; };
+    return open_rocks_store(options).status();
+  };
+  EXPECT_EQ(core::fault_of(try_open(0)), core::fault::STORE_READ_ONLY);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("store"))) << "a first start made a folder";
+  open();
+  ASSERT_EQ(commit(40), 40);
+  log_.reset();
+  store_.reset();
+  const std::set<std::string> before = files();
+  std::uint64_t logs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.file("store")))
+    if (file.path().extension() == ".log") logs += file.file_size();
+  for (const std::uint64_t free : {std::uint64_t{0}, std::uint64_t{4096}, std::uint64_t{1} << 20, room_to_open + logs - 1}) {
+    SCOPED_TRACE(free);
+    const absl::Status refused = try_open(free);
+    EXPECT_EQ(core::fault_of(refused), core::fault::STORE_READ_ONLY) << refused;
+    for (const std::string& part : {folder_.file("store"), std::to_string(free) + " bytes", std::string("free space")})
+      EXPECT_NE(std::string(refused.message()).find(part), std::string::npos) << refused;
+    EXPECT_EQ(files(), before);
+  }
+  EXPECT_TRUE(try_open(room_to_open + logs).ok());
 }
 
 TEST_F(failing_disk, a_block_that_rotted_is_damage_never_silence) {
