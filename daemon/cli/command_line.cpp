@@ -10,6 +10,7 @@
 #include "daemon/cli/context.hpp"
 #include "daemon/cli/explain.hpp"
 #include "daemon/cli/inspecting.hpp"
+#include "daemon/cli/plain_text.hpp"
 #include "daemon/cli/reading.hpp"
 #include "daemon/cli/watching.hpp"
 
@@ -218,6 +219,10 @@ const std::map<std::string, actor> actors{
     {"ops cancel", &operation_cancel}};
 
 exit_code dispatch(options& said, context& world) {
+  if (const std::string wrong = wrong_text(said); !wrong.empty()) {
+    world.err << "busbar: " << wrong << "\n";
+    return exit_code::usage;
+  }
   if (said.command == "explain") return explain(said, world);
   if (said.command == "bmc inspect") return bmc_inspect(said, world);
   const auto act = actors.find(said.command);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "actors/core/regular_file.hpp"
+#include "daemon/cli/plain_text.hpp"
 
 namespace busbar::cli {
 namespace {
@@ -15,35 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_files = 10'000;
 constexpr int deepest = 32;  // folders in folders
-
-// The place of the first byte that is no UTF-8 text; npos: all of it is. Overlong forms, surrogates and NUL are none.
-std::size_t not_text_at(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const auto byte = [bytes](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    const unsigned lead = byte(at);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-    if (lead == 0 || length == 0 || at + length > bytes.size()) return at;
-    for (std::size_t i = 1; i < length; ++i) {
-      if ((byte(at + i) & 0xC0U) != 0x80U) return at;
-    }
-    if (length > 1) {
-      const unsigned second = byte(at + 1);
-      const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-                         (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
-      if (wrong) return at;
-    }
-    at += length;
-  }
-  return std::string_view::npos;
-}
-
-// A name that is no text cannot be shown as it is.
-std::string shown(const std::string& path) {
-  if (not_text_at(path) == std::string_view::npos) return path;
-  std::string text;
-  for (const char c : path) text += c >= ' ' && c <= '~' ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 class reader {
  public:

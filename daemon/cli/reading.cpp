@@ -271,7 +271,10 @@ exit_code get(session& with, const kind_info& of) {
   if (!names) return exit_code::usage;
   exit_code code = exit_code::done;
   const listing all = gather(with, of, *names, code);
-  print(with, of.id, all);
+  // "There is none" is an answer, a refused question has none.
+  const bool for_people = with.said().format == output::table || with.said().format == output::wide;
+  if (code == exit_code::done || !for_people || !all.items.empty() || !all.unreachable.empty())
+    print(with, of.id, all);
   return worst(code, exit_code_of(all));
 }
 

@@ -75,6 +75,55 @@ TEST_F(golden, an_operation) {
   expect_golden("operation.table", here.busbar({"rack", "bringup", "r01", "--reason", "first light"}).out);
 }
 
+// Every option that goes to a daemon as text, and names.
+std::vector<std::vector<std::string>> commands_with(const std::string& text) {
+  return {{"rack", "bringup", "r01", "--reason", text},   {"rack", "shutdown", "r01", "--yes", "--reason", text},
+          {"bmc", "release", "r01/c01", "--yes", "--reason", text},
+          {"rack", "bringup", "r01", "--request-id", text}, {"rack", "bringup", "r01", "--etag", text},
+          {"rack", "bringup", "r01", "--members", text},  {"node", "retry", "r01/c01", "--from", text},
+          {"node", "trust", "r01/c01", "--yes", "--reason", "r", "--pin", text},
+          {"get", "nodes", "--filter", text},             {"events", "--filter", text},
+          {"ops", "--filter", text},                      {"wait", "racks", "r01", "--for", text},
+          {"get", "nodes", text},                         {"rack", "bringup", text},
+          {"get", text},                                  {"explain", text}};
+}
+
+TEST_F(golden, text_that_is_no_utf8_is_refused_in_our_own_words) {
+  for (const std::string& bytes : {std::string("\xff\xfe"), std::string("caf\xe9"), std::string("\xed\xa0\x80")}) {
+    for (const auto& command : commands_with(bytes)) {
+      const auto done = here.busbar(command);
+      SCOPED_TRACE(done.err);
+      EXPECT_EQ(done.code, exit_code::usage);
+      EXPECT_THAT(done.err, AllOf(HasSubstr("UTF-8"), ::testing::Not(HasSubstr("protobuf")), ::testing::Not(HasSubstr(bytes))));
+      EXPECT_EQ(done.out, "");
+    }
+  }
+  EXPECT_THAT(r01.acts, SizeIs(0));
+  EXPECT_EQ(here.busbar({"rack", "bringup", "r01", "--reason", "caf\xc3\xa9"}).code, exit_code::done);
+}
+
+TEST_F(golden, text_that_is_too_long_is_refused_in_our_own_words) {
+  for (const auto& command : commands_with(std::string(100'000, 'a'))) {
+    const auto done = here.busbar(command);
+    SCOPED_TRACE(done.err.substr(0, 300));
+    EXPECT_EQ(done.code, exit_code::usage);
+    EXPECT_THAT(done.err, AllOf(HasSubstr("100000 bytes"), HasSubstr("4096")));
+    EXPECT_LT(done.err.size(), 300U);
+  }
+  EXPECT_THAT(r01.acts, SizeIs(0));
+}
+
+TEST_F(golden, a_refused_question_is_not_answered_by_there_is_none) {
+  v1::ErrorInfo info;
+  info.set_message("filter term 'nonsense': a term is field=value");
+  r01.list_refusal = fault_status(grpc::StatusCode::INVALID_ARGUMENT, info);
+  for (const char* kind : {"racks", "nodes", "shelves", "operations", "events", "endpoints"}) {
+    const auto done = here.busbar({"get", kind, "--filter", "nonsense"});
+    EXPECT_EQ(done.code, exit_code::usage) << kind << done.err;
+    EXPECT_THAT(done.err, AllOf(HasSubstr("filter term"), ::testing::Not(HasSubstr("no ")))) << kind;
+  }
+}
+
 TEST_F(golden, unreachable_daemon) {
   std::filesystem::create_directories(here.folder() / "r02");
   std::ofstream(here.folder() / "r02" / "busbard.sock") << "";  // a socket nobody listens at

@@ -97,6 +97,7 @@ grpc::Status fake_daemon::GetOperation(context*, const v1::GetRequest* in, v1::O
 }
 
 grpc::Status fake_daemon::ListRacks(context*, const v1::ListRequest* in, v1::ListRacksResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   if (!holds_parent(in->parent())) return not_here(in->parent());
   list(racks, *in, page, *out->mutable_racks(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
@@ -104,6 +105,7 @@ grpc::Status fake_daemon::ListRacks(context*, const v1::ListRequest* in, v1::Lis
 }
 
 grpc::Status fake_daemon::ListNodes(context*, const v1::ListRequest* in, v1::ListNodesResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   if (!holds_parent(in->parent())) return not_here(in->parent());
   list(nodes, *in, page, *out->mutable_nodes(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
@@ -111,6 +113,7 @@ grpc::Status fake_daemon::ListNodes(context*, const v1::ListRequest* in, v1::Lis
 }
 
 grpc::Status fake_daemon::ListShelves(context*, const v1::ListRequest* in, v1::ListShelvesResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   if (!holds_parent(in->parent())) return not_here(in->parent());
   list(shelves, *in, page, *out->mutable_shelves(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
@@ -118,6 +121,7 @@ grpc::Status fake_daemon::ListShelves(context*, const v1::ListRequest* in, v1::L
 }
 
 grpc::Status fake_daemon::ListEndpoints(context*, const v1::ListRequest* in, v1::ListEndpointsResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   if (!holds_parent(in->parent())) return not_here(in->parent());
   list(endpoints, *in, page, *out->mutable_endpoints(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
@@ -126,6 +130,7 @@ grpc::Status fake_daemon::ListEndpoints(context*, const v1::ListRequest* in, v1:
 
 grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in,
                                          v1::ListOperationsResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   if (!holds_parent(in->parent())) return not_here(in->parent());
   list(operations, *in, page, *out->mutable_operations(), *out->mutable_next_page_token());
   *out->mutable_position() = position();
@@ -133,6 +138,7 @@ grpc::Status fake_daemon::ListOperations(context*, const v1::ListRequest* in,
 }
 
 grpc::Status fake_daemon::ListEvents(context*, const v1::ListEventsRequest* in, v1::ListEventsResponse* out) {
+  if (!list_refusal.ok()) return list_refusal;
   int place = 0;
   const int start = in->page_token().empty() ? 0 : std::stoi(in->page_token());
   const int size = std::min(page, in->page_size());

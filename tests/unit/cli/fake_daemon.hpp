@@ -34,6 +34,7 @@ class fake_daemon final : public v1::Busbar::Service {
   std::vector<v1::WatchResponse> changes;    // sent after the present state
   grpc::Status watch_end;                    // ends a watch after its changes; OK: it stays open
   grpc::Status refusal;                      // of every act, when it is not OK
+  grpc::Status list_refusal;                 // of every list, when it is not OK
   std::set<std::string> refused_names;       // of acts: NOT_FOUND
   std::vector<v1::SpecChange> spec_changes;  // of ApplyManifest and DiffManifest
   bool takes_rack = true;

@@ -55,6 +55,19 @@ TEST_F(usage_of_names, a_rack_that_is_not_declared_yet_may_be_watched) {
   EXPECT_EQ(here.busbar({"watch", "rack", "r01", "--timeout", "30s"}).code, exit_code::not_permitted);
 }
 
+// While the store takes no writes what is shown may be old: it fulfils no wait, whatever it says.
+TEST_F(usage_of_names, a_wait_is_not_fulfilled_by_what_may_be_old) {
+  const std::string state = r01.racks.at("racks/r01").status().state();
+  for (const bool old : {false, true}) {
+    for (auto& [name, rack] : r01.racks) {
+      rack.clear_conditions();
+      if (old) rack.add_conditions()->set_type("MAY_BE_OLD");
+    }
+    const outcome result = here.busbar({"wait", "racks", "r01", "--for", "state=" + state, "--timeout", "1s"});
+    EXPECT_EQ(result.code, old ? exit_code::timeout : exit_code::done) << state << result.err;
+  }
+}
+
 void add_events(fake_daemon& daemon, int count) {
   for (int i = 1; i <= count; ++i) {
     v1::Event& event = daemon.events.emplace_back();
