@@ -47,9 +47,11 @@ absl::Status refuse_release(const core::command& what, const rack_state& state, 
   const bool on = seen == journal::POWER_ON || seen == journal::POWERING_ON ||
                   member.power().wanted() == journal::POWER_ON;
   if (member.step() >= journal::STAGED || on) {
+    // A shutdown ends with the shelves, and with them goes the standby power of every BMC.
     return absl::FailedPreconditionError(fmt::format(
         "{} is {} and its host is not read off; a BMC is handed back only then. First: busbar rack "
-        "shutdown {} --reason TEXT",
+        "shutdown {} --reason TEXT. That turns the shelves off last, and a BMC without standby power answers "
+        "nobody: turn a shelf's output on again at the shelf itself, see that the BMC answers, then release",
         what.target, member.step() == journal::PRODUCTION ? "in production" : "in use", state.rack.name()));
   }
   const journal::Access& access = member.access();

@@ -39,6 +39,8 @@ TEST(release_command, is_admitted_only_for_a_tray_that_is_ours_idle_and_read_off
   const row rows[] = {
       {"read off", [](journal::Node&) {}, true, ""},
       {"in production", [](journal::Node& n) { n.set_step(journal::PRODUCTION); }, false, "rack shutdown"},
+      {"in production, with what a shutdown takes away", [](journal::Node& n) { n.set_step(journal::PRODUCTION); },
+       false, "turn a shelf's output on again"},
       {"staged", [](journal::Node& n) { n.set_step(journal::STAGED); }, false, "rack shutdown"},
       {"read on", [](journal::Node& n) { n.mutable_power()->set_observed(journal::POWER_ON); }, false,
        "read off"},
