@@ -12,7 +12,7 @@ constexpr std::size_t reader_queue = 64;
 edge_service::edge_service(edge_dependencies deps, const guard& gate, watch_limits limits)
     : deps_(std::move(deps)),
       gate_(gate),
-      shown_(deps_.instance),
+      shown_(deps_.instance, deps_.may_be_old),
       watches_(deps_.hub, shown_, limits),
       waits_(deps_.hub, shown_),
       reader_(reader_queue) {}

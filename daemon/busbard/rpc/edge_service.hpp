@@ -32,6 +32,7 @@ struct edge_dependencies {
   // Any thread, does not block.
   std::function<void(std::shared_ptr<const core::command>, core::answer_ptr)> submit;
   std::function<std::vector<std::string>()> degraded;
+  std::function<std::string()> may_be_old;  // why what the hub holds may be old; empty: it is not. May be null
 };
 
 // Reads are raw: the bytes of each object are made once a change and only referred to here.

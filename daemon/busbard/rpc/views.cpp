@@ -28,19 +28,35 @@ std::uint64_t operation_number(const std::string& id) {
   return number;
 }
 
+// Not kept: it lasts as long as the reason.
+template <class Message>
+view_ptr<Message> with_age(view_ptr<Message> shown, const std::string& why) {
+  if (why.empty()) return shown;
+  Message old = *shown->message;
+  old.mutable_status()->set_health(v1::HEALTH_UNKNOWN);
+  old.mutable_status()->set_waits_for(why);
+  v1::Condition& row = *old.add_conditions();
+  row.set_type(std::string(may_be_old_condition));
+  row.set_health(v1::HEALTH_UNKNOWN);
+  row.set_message(why);
+  return make_view(std::move(old));
+}
+
 }  // namespace
 
 view_ptr<v1::Node> views::node(const std::string& name, const core::versioned<journal::Node>& held) {
-  return nodes_.get(name, held.object, nullptr, [&held] { return node_to_v1(*held.object, held.revision); });
+  return with_age(nodes_.get(name, held.object, nullptr, [&held] { return node_to_v1(*held.object, held.revision); }),
+                  why_old());
 }
 
 view_ptr<v1::Shelf> views::shelf(const std::string& name, const core::versioned<journal::Node>& held) {
-  return shelves_.get(name, held.object, nullptr, [&held] { return shelf_to_v1(*held.object, held.revision); });
+  return with_age(shelves_.get(name, held.object, nullptr, [&held] { return shelf_to_v1(*held.object, held.revision); }),
+                  why_old());
 }
 
 view_ptr<v1::Rack> views::rack(const core::snapshot& state, const std::string& name, const core::versioned<journal::Rack>& held) {
   // A rack's counts come from its members, so it is made anew when any of them changed.
-  return racks_.get(name, held.object, state.nodes, [&state, &name, &held] {
+  const auto made = racks_.get(name, held.object, state.nodes, [&state, &name, &held] {
     std::vector<const journal::Node*> members;
     const std::string prefix = name + "/";
     for (auto each = state.nodes->lower_bound(prefix); each != state.nodes->end() && each->first.starts_with(prefix); ++each) {
@@ -48,6 +64,7 @@ view_ptr<v1::Rack> views::rack(const core::snapshot& state, const std::string& n
     }
     return rack_to_v1(*held.object, members, held.revision);
   });
+  return with_age(made, why_old());
 }
 
 view_ptr<v1::Endpoint> views::endpoint(const std::string& name, const core::versioned<journal::Endpoint>& held) {

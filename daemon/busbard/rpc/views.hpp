@@ -84,10 +84,16 @@ class view_cache {
   std::unordered_map<std::string, cached> entries_;
 };
 
+// Condition of what is shown while the store takes no writes.
+inline constexpr std::string_view may_be_old_condition = "MAY_BE_OLD";
+
 // Message and List of each kind, how to find one by its short name, and how to walk all in the order of a list.
 class views {
  public:
-  explicit views(std::string instance) : instance_(std::move(instance)) {}
+  // may_be_old: why what is shown may be old, empty while it is not; asked with each view, on any thread. Racks
+  // and members are then shown with unknown health and that reason.
+  explicit views(std::string instance, std::function<std::string()> may_be_old = nullptr)
+      : instance_(std::move(instance)), may_be_old_(std::move(may_be_old)) {}
 
   // Null: there is none.
   view_ptr<v1::Node> find(const core::snapshot& state, const std::string& name, const v1::Node*);
@@ -112,7 +118,10 @@ class views {
   view_ptr<v1::Endpoint> endpoint(const std::string& name, const core::versioned<journal::Endpoint>& held);
   view_ptr<v1::Operation> operation(const std::string& name, const core::versioned<journal::Operation>& held);
 
+  std::string why_old() const { return may_be_old_ ? may_be_old_() : std::string(); }
+
   const std::string instance_;
+  const std::function<std::string()> may_be_old_;
   view_cache<v1::Node> nodes_;
   view_cache<v1::Shelf> shelves_;
   view_cache<v1::Rack> racks_;

@@ -54,6 +54,7 @@ class edge_fixture : public ::testing::Test {
       rack->submit(std::move(what), std::move(answer));
     };
     made.degraded = [] { return std::vector<std::string>(); };
+    made.may_be_old = [this] { return why_old_; };
     return made;
   }
 
@@ -95,6 +96,7 @@ class edge_fixture : public ::testing::Test {
 
   std::filesystem::path folder_;
   std::unique_ptr<test_rack> rack_;
+  std::string why_old_;  // why what is shown may be old; set between calls
   rpc::edge_options options_;
   std::unique_ptr<rpc::edge_server> edge_;
   std::unique_ptr<v1::Busbar::Stub> stub_;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -163,6 +165,64 @@ TEST_F(edge_reads, events_come_newest_first) {
   ASSERT_TRUE(status.ok()) << status.error_message();
   ASSERT_EQ(events.events_size(), 2);
   EXPECT_EQ(events.events(0).object(), "racks/r01/nodes/c02");
+}
+
+// Nothing new is shown while nothing is written: by every way to see a rack or a member, until it is over.
+TEST_F(edge_reads, what_may_be_old_is_shown_with_unknown_health_and_the_reason) {
+  const auto look = [this](const std::string& why, v1::Health rack_health) {
+    const auto judge = [&why](const auto& shown, std::optional<v1::Health> health) {
+      if (health.has_value()) {
+        EXPECT_EQ(shown.status().health(), *health) << shown.name();
+      }
+      const auto& rows = shown.conditions();
+      const bool says = std::any_of(rows.begin(), rows.end(), [&why](const auto& row) {
+        return row.type() == "MAY_BE_OLD" && row.health() == v1::HEALTH_UNKNOWN && row.message() == why;
+      });
+      EXPECT_EQ(says, !why.empty()) << shown.name();
+      if (!why.empty()) {
+        EXPECT_EQ(shown.status().waits_for(), why) << shown.name();
+      }
+    };
+    const std::optional<v1::Health> of_all = why.empty() ? std::nullopt : std::optional(v1::HEALTH_UNKNOWN);
+    v1::GetRequest request;
+    v1::Rack rack;
+    v1::Node node;
+    v1::Shelf shelf;
+    call rack_call, node_call, shelf_call, racks_call, nodes_call, watch_call;
+    request.set_name("r01");
+    ASSERT_TRUE(stub_->GetRack(&rack_call, request, &rack).ok());
+    judge(rack, rack_health);
+    request.set_name("r01/c02");
+    ASSERT_TRUE(stub_->GetNode(&node_call, request, &node).ok());
+    judge(node, of_all);
+    request.set_name("r01/p01");
+    ASSERT_TRUE(stub_->GetShelf(&shelf_call, request, &shelf).ok());
+    judge(shelf, of_all);
+    v1::ListRacksResponse racks;
+    ASSERT_TRUE(stub_->ListRacks(&racks_call, v1::ListRequest(), &racks).ok());
+    for (const v1::Rack& one : racks.racks()) judge(one, rack_health);
+    v1::ListNodesResponse nodes;
+    ASSERT_TRUE(stub_->ListNodes(&nodes_call, v1::ListRequest(), &nodes).ok());
+    for (const v1::Node& one : nodes.nodes()) judge(one, of_all);
+    auto stream = stub_->Watch(&watch_call, v1::WatchRequest());
+    v1::WatchResponse response;
+    while (stream->Read(&response) && !response.bookmark().initial_complete()) {
+      if (response.has_rack()) judge(response.rack(), rack_health);
+      if (response.has_node()) judge(response.node(), of_all);
+      if (response.has_shelf()) judge(response.shelf(), of_all);
+    }
+    watch_call.TryCancel();
+    stream->Finish();
+  };
+  v1::GetRequest request;
+  request.set_name("r01");
+  v1::Rack before;
+  call context;
+  ASSERT_TRUE(stub_->GetRack(&context, request, &before).ok());
+  why_old_ = "the store takes no writes since noon; what is shown may be old";
+  look(why_old_, v1::HEALTH_UNKNOWN);
+  why_old_.clear();
+  look("", before.status().health());
 }
 
 TEST_F(edge_reads, more_calls_than_there_is_room_for_are_turned_away) {
