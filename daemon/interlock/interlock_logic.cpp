@@ -61,7 +61,10 @@ void on(state& of, const loaded& what, std::int64_t now_ms, effects& out) {
     of.record_unreadable = true;
     out.push_back(say{true, "arming record: " + what.record_trouble});
   }
-  for (const Latch& line : what.latches) replay_latch(of, line);
+  for (const Latch& line : what.latches) {
+    of.durable_number = std::max(of.durable_number, line.number());
+    replay_latch(of, line);
+  }
   if (BUSBAR_MUTANT(interlock_forgets_latch_at_restart)) of.latches.clear();
   for (const auto& [device, line] : of.latches) {
     out.push_back(say{true, fmt::format("{}: a leak is latched (number {}, detector {})", device,
@@ -72,6 +75,26 @@ void on(state& of, const loaded& what, std::int64_t now_ms, effects& out) {
   out.push_back(follow_devices{});
   run_trips(of, trips_restored{what.latches, what.wall_ns}, now_ms, out);
   out.push_back(publish{});
+}
+
+// What lies between our last line and the last that was seen may have been a leak or a trip: it is unknown,
+// so every gate closes until a person has looked. Our numbers go on above: a number is never given twice.
+void on(state& of, const lines_known& what, std::int64_t, effects& out) {
+  if (what.number <= of.trip.last_number) return;
+  Latch line;
+  line.set_number(what.number + 1);
+  line.set_kind(Latch::LOST);
+  line.set_device("*");
+  line.set_detail(fmt::format("latches.bin was put back or lost: it ended at number {}, busbard has seen {}",
+                              of.trip.last_number, what.number));
+  line.set_wall_time_ns(what.wall_ns);
+  of.trip.last_number = line.number();
+  of.latch_file_trouble += (of.latch_file_trouble.empty() ? "" : "; ") + line.detail();
+  of.unwritten.emplace(line.number(), line);
+  out.push_back(
+      say{true, "latch file: " + line.detail() + "; every gate is closed until a person resets \"*\""});
+  out.push_back(publish{});
+  out.push_back(write_latch{std::move(line)});
 }
 
 void on(state& of, const record_offered& what, std::int64_t, effects& out) {
@@ -268,6 +291,7 @@ void on(state& of, const latch_written& what, std::int64_t now_ms, effects& out)
     of.resets.erase(reset);
     // A reset that is not on disk would be undone by a restart: it has not happened.
     if (!what.status.ok()) return refuse(out, request, what.status, "STORE_READ_ONLY");
+    of.durable_number = std::max(of.durable_number, what.number);
     if (device == "*") of.latch_file_trouble.clear();
     drop_latches(of, device);
     run_trips(of, latch_reset{device}, now_ms, out);
@@ -276,7 +300,8 @@ void on(state& of, const latch_written& what, std::int64_t now_ms, effects& out)
     return;
   }
   if (!what.status.ok()) return;
-  of.unwritten.erase(what.number);
+  // A line that is not synced is not among them: the host may lose it yet.
+  if (of.unwritten.erase(what.number) > 0) of.durable_number = std::max(of.durable_number, what.number);
   for (auto& [device, line] : of.latches) {
     if (line.number() == what.number) line.set_durable(true);
   }

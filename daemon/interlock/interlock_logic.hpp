@@ -24,6 +24,7 @@ using verdict = DetectorReading::Verdict;
 
 inline constexpr std::int64_t blind_window_max_ms = 10 * 60 * 1000;
 inline constexpr std::size_t blind_devices_max = 6;  // of one rack at once
+inline constexpr std::uint64_t latch_number_max = std::uint64_t{1} << 53U;
 
 struct device_state {
   ArmedDevice spec;
@@ -50,6 +51,7 @@ struct state {
   std::map<std::string, Latch> latches;      // open ones by device: one leak, one latch
   std::uint64_t last_latch_number = 0;       // of LEAK_SEEN and RESET: what busbard imports
   trips trip;                                // its last_number counts the lines of every kind
+  std::uint64_t durable_number = 0;          // highest on disk, synced: Status.last_record_number
   std::map<std::uint64_t, Latch> unwritten;  // lines that are not on disk yet: tried again with the next poll
   std::string latch_file_trouble;  // not empty: what was latched before is not known, all gates stay closed
   std::map<std::uint64_t, std::pair<std::uint64_t, std::string>>
@@ -132,9 +134,15 @@ struct latch_written {
   absl::Status status;
 };
 
-using event = std::variant<loaded, record_offered, record_stored, device_online, device_lost, detectors_read,
-                           poll_failed, device_cannot, coolant_seen, power_read, valve_read, command_ended,
-                           trip_requested, bypass_asked, blind_asked, reset_asked, latch_written, tick>;
+struct lines_known {  // busbard has seen lines up to this number; beyond our own: ours were lost or put back
+  std::uint64_t number = 0;
+  std::int64_t wall_ns = 0;
+};
+
+using event =
+    std::variant<loaded, lines_known, record_offered, record_stored, device_online, device_lost,
+                 detectors_read, poll_failed, device_cannot, coolant_seen, power_read, valve_read,
+                 command_ended, trip_requested, bypass_asked, blind_asked, reset_asked, latch_written, tick>;
 
 // Effects, run in order. Disk writes are synchronous; their results come back as events before the next event
 // is fed.

@@ -189,7 +189,7 @@ void fill_trips(const state& of, std::int64_t now_ms, Status* status) {
         std::max<std::int64_t>(0, (bypass.until_ns / ms_in_ns - now_ms + 999) / 1000)));
   }
   if (of.trip.suspected) status->set_suspected_leak("pressure and level fall and no detector sees a leak");
-  status->set_last_record_number(of.trip.last_number);
+  status->set_last_record_number(of.durable_number);
 }
 
 }  // namespace

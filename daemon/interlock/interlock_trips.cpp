@@ -5,12 +5,13 @@
 
 #include "actors/core/mutant.hpp"
 #include "daemon/interlock/interlock_rules.hpp"
+#include "daemon/interlock/text.hpp"
 
 namespace busbar::interlock {
 namespace {
 
 void run_note(state& of, Latch line, effects& out) {
-  line.set_detail(line.detail().substr(0, reason_max));
+  line.set_detail(std::string(cut_text(line.detail(), reason_max)));
   if (line.kind() == Latch::LEAK_SEEN) {
     of.latches.emplace(line.device(), line);
     of.last_latch_number = line.number();
@@ -167,6 +168,9 @@ absl::Status check_reset(state& of, const reset_asked& what, std::int64_t now_ms
   if (what.device == "*") {
     if (of.latch_file_trouble.empty()) return absl::NotFoundError("the latch file is sound");
     for (const auto& [name, device] : of.devices) {
+      // A tray without a session (its shelf is off) cannot be asked; its own gate stays closed until it is
+      // read dry, and what is latched of it stays latched.
+      if (is_tray(device.spec) && !device.online) continue;
       if (absl::Status status = check_dry(of, name, now_ms); !status.ok()) return status;
     }
     return absl::OkStatus();

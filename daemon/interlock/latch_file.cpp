@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "daemon/interlock/sealed_file.hpp"
+#include "daemon/interlock/text.hpp"
 
 namespace busbar::interlock {
 namespace {
@@ -45,7 +46,7 @@ void put_number(std::string& out, std::uint64_t value, int bytes) {
 }
 
 void put_text(std::string& out, std::string_view text, std::size_t size) {
-  std::string field(text.substr(0, size - 1));
+  std::string field(cut_text(text, size - 1));
   field.resize(size, '\0');
   out += field;
 }
@@ -66,7 +67,7 @@ class field_reader {
   std::string text(std::size_t size) {
     const std::string_view field = bytes_.substr(0, size);
     bytes_.remove_prefix(size);
-    return std::string(field.substr(0, field.find('\0')));
+    return mend_text(field.substr(0, field.find('\0')));
   }
 
  private:
@@ -129,27 +130,40 @@ latch_file::~latch_file() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-absl::Status latch_file::create(const std::string& path) const {
+absl::Status latch_file::create(const std::string& path, std::string_view lost) const {
+  std::string content;
+  if (!lost.empty()) {
+    Latch line;
+    line.set_number(1);
+    line.set_kind(Latch::LOST);
+    line.set_device("*");
+    line.set_detail(std::string(lost));
+    content = encode_latch(line);
+  }
   // replace_file writes real bytes, so the blocks are allocated on every file system.
-  return replace_file(path, std::string(latch_record_size * latch_records_max, '\0'));
+  content.resize(latch_record_size * latch_records_max, '\0');
+  return replace_file(path, content);
 }
 
-absl::Status latch_file::open(const std::string& path) {
+absl::Status latch_file::open(const std::string& path, std::string_view lost_if_missing) {
   path_ = path;
   if (::access(path.c_str(), F_OK) != 0) {
     if (errno != ENOENT) return failed("cannot look for", path);
-    if (absl::Status status = create(path); !status.ok()) return status;
+    if (absl::Status status = create(path, lost_if_missing); !status.ok()) return status;
   }
   fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd_ < 0) return failed("cannot open", path);
   if (absl::Status status = read_all(); !status.ok()) return status;
+  // A line that the host may still lose would be called lost by busbard, which has seen its number.
+  if (::fdatasync(fd_) != 0) return failed("cannot sync", path);
   // Room is made now, not in the middle of a trip.
-  return damage_.empty() && next_ > latch_records_max / 4 * 3 ? compact() : absl::OkStatus();
+  return !spoiled_ && next_ > latch_records_max / 4 * 3 ? compact() : absl::OkStatus();
 }
 
 absl::Status latch_file::read_all() {
   lines_.clear();
   damage_.clear();
+  spoiled_ = false;
   next_ = 0;
   std::string record(latch_record_size, '\0');
   for (std::size_t index = 0; index < latch_records_max; ++index) {
@@ -159,12 +173,17 @@ absl::Status latch_file::read_all() {
     const auto line = decode_latch(std::string_view(record.data(), static_cast<std::size_t>(got)));
     if (!line.ok()) {
       damage_ = fmt::format("record {}: {}", index, std::string(line.status().message()));
+      spoiled_ = true;
       next_ = index + 1;
       continue;
     }
     if (!line->has_value()) continue;
     next_ = index + 1;
-    if ((*line)->kind() == Latch::RESET && (*line)->device() == "*") damage_.clear();
+    if ((*line)->kind() == Latch::LOST) damage_ = (*line)->detail();
+    if ((*line)->kind() == Latch::RESET && (*line)->device() == "*") {
+      damage_.clear();
+      spoiled_ = false;
+    }
     lines_.push_back(**line);
   }
   return absl::OkStatus();
@@ -184,14 +203,17 @@ absl::Status latch_file::append(const Latch& line, bool sync) {
   const bool acknowledges = line.kind() == Latch::RESET && line.device() == "*";
   if (next_ >= latch_records_max) {
     // Damaged records are dropped only by the person who acknowledges them.
-    if (!damage_.empty() && !acknowledges)
+    if (spoiled_ && !acknowledges)
       return absl::DataLossError("the latch file is full and damaged: " + damage_);
     if (absl::Status status = compact(); !status.ok()) return status;
   }
   if (absl::Status status = write_at(next_, line, sync); !status.ok()) return status;
   ++next_;
   lines_.push_back(line);
-  if (acknowledges) damage_.clear();
+  if (acknowledges) {
+    damage_.clear();
+    spoiled_ = false;
+  }
   return absl::OkStatus();
 }
 

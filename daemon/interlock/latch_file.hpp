@@ -36,10 +36,12 @@ class latch_file {
   latch_file(const latch_file&) = delete;
   latch_file& operator=(const latch_file&) = delete;
 
-  // Opens or creates. damage() tells of records that did not check and that no later RESET of "*"
-  // acknowledged: what they held is not known, so the caller keeps every gate closed. An error means that
-  // there is no file to write to.
-  absl::Status open(const std::string& path);
+  // Opens or creates. damage() tells of records that did not check, and of a LOST line, that no later RESET
+  // of
+  // "*" acknowledged: what was latched is not known, so the caller keeps every gate closed. An error means
+  // that there is no file to write to. lost_if_missing: where a file is expected, the LOST line that a new
+  // one begins with, so that the loss outlives this process as well; empty: a first start.
+  absl::Status open(const std::string& path, std::string_view lost_if_missing = {});
 
   const std::vector<Latch>& lines() const { return lines_; }
   const std::string& damage() const { return damage_; }
@@ -51,7 +53,7 @@ class latch_file {
   absl::Status append(const Latch& line, bool sync = true);
 
  private:
-  absl::Status create(const std::string& path) const;
+  absl::Status create(const std::string& path, std::string_view lost) const;
   absl::Status read_all();
   absl::Status compact();
   bool is_needed(std::size_t index) const;
@@ -62,6 +64,7 @@ class latch_file {
   std::size_t next_ = 0;      // index of the first unused record
   std::vector<Latch> lines_;  // as on disk
   std::string damage_;
+  bool spoiled_ = false;  // by records that did not check; a LOST line is kept as it is
 };
 
 }  // namespace busbar::interlock

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/interlock/operator_client.hpp"
+#include "daemon/interlock/text.hpp"
 #include "daemon/interlock/trip_plan.hpp"
 
 namespace busbar::interlock {
@@ -18,6 +19,7 @@ namespace {
 constexpr int exit_done = 0;
 constexpr int exit_false = 1;
 constexpr int exit_usage = 2;
+constexpr int exit_unknown = 3;
 constexpr int exit_not_permitted = 4;
 constexpr int exit_precondition = 5;
 constexpr int exit_timeout = 6;
@@ -120,12 +122,20 @@ int run_status(const options& given) {
   if (!status.ok()) status = read_status(folder + "/interlock.sock");
   if (!status.ok()) return code_of(status.status());
   show(*status);
-  const bool well = status->armed_rack() && status->latches().empty() && status->open_trips().empty() &&
-                    status->suspected_leak().empty() && status->bypasses().empty();
-  return well ? exit_done : exit_false;
+  return judge_status(*status);
 }
 
 }  // namespace
+
+int judge_status(const Status& status) {
+  const bool known_bad = !status.latches().empty() || !status.open_trips().empty() ||
+                         !status.suspected_leak().empty() || !status.latch_file_ok();
+  if (!known_bad && status.generation() == 0) return exit_unknown;
+  const bool all_armed = std::all_of(status.devices().begin(), status.devices().end(),
+                                     [](const DeviceStatus& device) { return device.armed(); });
+  const bool well = !known_bad && status.armed_rack() && all_armed && status.bypasses().empty();
+  return well ? exit_done : exit_false;
+}
 
 bool is_operator_command(const std::string& name) {
   return name == "reset" || name == "bypass" || name == "trip" || name == "status";
@@ -135,6 +145,15 @@ int run_operator_command(int argc, char** argv, const std::string& default_run_d
   options given;
   given.run_dir = default_run_dir;
   if (!parse(argc, argv, &given)) return say_usage();
+  if (given.words.empty()) return say_usage();
+  const bool readable =
+      is_utf8(given.reason) && std::all_of(given.words.begin(), given.words.end(),
+                                           [](const std::string& word) { return is_utf8(word); });
+  if (!readable) {
+    std::fputs("busbar-interlock: the reason or a name is not UTF-8; nothing was asked; give it as UTF-8\n",
+               stderr);
+    return exit_usage;
+  }
   const std::string name = given.words.front();
   if (name == "status") return given.words.size() == 1 ? run_status(given) : say_usage();
   const std::size_t words = name == "bypass" ? 3 : 2;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <openssl/crypto.h>
-#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,7 +48,6 @@ service::~service() {
   OPENSSL_cleanse(key_.data(), key_.size());
   io_.reset();
   sockets_.reset();
-  if (lock_ >= 0) ::close(lock_);
 }
 
 absl::Status service::open() {
@@ -64,7 +62,7 @@ absl::Status service::open() {
     return status;
   if (absl::Status status = make_folder(run_folder, std::filesystem::perms::unknown); !status.ok())
     return status;
-  if (absl::Status status = lock_state_folder(); !status.ok()) return status;
+  if (absl::Status status = lock_folders(run_folder); !status.ok()) return status;
   sockets_ = std::make_unique<socket_server>(
       config_.busbard_uid, safety_gid(),
       [this](std::uint64_t ticket, bool operator_socket, const peer& who, const Request& request) {
@@ -94,26 +92,26 @@ absl::Status service::open() {
   return absl::OkStatus();
 }
 
-// The lock dies with the process, however it dies.
-absl::Status service::lock_state_folder() {
-  const std::string path = folder_ + "/lock";
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_ < 0) return absl::UnavailableError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(fmt::format("another busbar-interlock runs on {}", folder_));
-  }
-  return absl::OkStatus();
+absl::Status service::lock_folders(const std::string& run_folder) {
+  const std::string who = fmt::format("pid {}, state in {}", ::getpid(), folder_);
+  if (absl::Status status = state_lock_.take(folder_ + "/lock", "state folder", who); !status.ok())
+    return status;
+  return run_lock_.take(run_folder + "/interlock.lock", "socket folder", who);
 }
 
 loaded service::load() {
   loaded result;
   result.wall_ns = wall_ns();
-  const absl::Status opened = latches_.open(folder_ + "/latches.bin");
+  const auto sealed = read_file(folder_ + "/record.sealed");
+  const bool first_start = absl::IsNotFound(sealed.status());
+  const absl::Status opened =
+      latches_.open(folder_ + "/latches.bin",
+                    first_start ? std::string_view()
+                                : "latches.bin was missing beside a sealed record: it was removed or lost");
   latches_open_ = opened.ok();
   result.latches = latches_.lines();
   result.latch_file_trouble = opened.ok() ? latches_.damage() : std::string(opened.message());
-  const auto sealed = read_file(folder_ + "/record.sealed");
-  if (absl::IsNotFound(sealed.status())) return result;
+  if (first_start) return result;
   const auto record = sealed.ok() ? open_record(key_, *sealed, config_.instance) : sealed.status();
   if (!sealed.ok() || !record.ok()) {
     const absl::Status& why = sealed.ok() ? record.status() : sealed.status();
@@ -296,6 +294,11 @@ void service::on_request(std::uint64_t ticket, bool operator_socket, const peer&
           ticket, request.blind_window().device(),
           static_cast<std::int64_t>(std::min<std::uint64_t>(request.blind_window().length_ms(), INT32_MAX))});
     case Request::kReadLatches: {
+      if (!operator_socket) {
+        if (request.read_latches().after_number() > latch_number_max)
+          return refuse(absl::InvalidArgumentError("no line of a latch file has so high a number"));
+        feed(lines_known{request.read_latches().after_number(), wall_ns()});
+      }
       Answer message;
       for (const Latch& line : latches_.lines()) {
         const bool wanted = request.read_latches().all_kinds() || line.kind() == Latch::LEAK_SEEN ||

@@ -9,6 +9,7 @@
 
 #include "daemon/interlock/device_io.hpp"
 #include "daemon/interlock/evidence.hpp"
+#include "daemon/interlock/folder_lock.hpp"
 #include "daemon/interlock/interlock_logic.hpp"
 #include "daemon/interlock/latch_file.hpp"
 #include "daemon/interlock/realtime.hpp"
@@ -32,13 +33,13 @@ class service {
   service(const service&) = delete;
   service& operator=(const service&) = delete;
 
-  // Locks the state folder, opens latches and record, listens. After an error the process ends.
+  // Locks its two folders, opens latches and record, listens. After an error the process ends.
   absl::Status open();
   // Until SIGTERM or SIGINT, which must be blocked in every thread.
   absl::Status run();
 
  private:
-  absl::Status lock_state_folder();
+  absl::Status lock_folders(const std::string& run_folder);
   loaded load();
   void load_sessions();
   void save_sessions();
@@ -52,7 +53,8 @@ class service {
 
   service_config config_;
   std::string folder_;
-  int lock_ = -1;
+  folder_lock state_lock_;
+  folder_lock run_lock_;  // the sockets': another state folder does not make a second interlock
   seal_key key_{};
   host_grants grants_;
   std::string warning_;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "daemon/interlock/text.hpp"
+
 namespace busbar::interlock {
 namespace {
 
@@ -37,6 +39,34 @@ peer peer_of(int fd) {
   return who;
 }
 
+// One that a killed process left behind goes; one that is served, or that cannot be told from it, stays.
+absl::Status remove_dead_socket(const std::string& path, const sockaddr_un& address) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) {
+    if (errno == ENOENT) return absl::OkStatus();
+    return absl::UnavailableError(fmt::format("cannot look at {}: {}", path, std::strerror(errno)));
+  }
+  if (!S_ISSOCK(found.st_mode))
+    return absl::FailedPreconditionError(path + " is no socket; it was left alone, nothing was started");
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return absl::UnavailableError(std::strerror(errno));
+  const bool served = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  const int error = served ? 0 : errno;
+  ucred holder{};
+  socklen_t size = sizeof(holder);
+  const bool named = served && ::getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
+  ::close(probe);
+  if (error == ECONNREFUSED || error == ENOENT) {
+    ::unlink(path.c_str());
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("{} is served by a living process ({}); nothing was started; stop that one first", path,
+                  named    ? fmt::format("pid {}, uid {}", holder.pid, holder.uid)
+                  : served ? "it does not say which"
+                           : std::strerror(error)));
+}
+
 absl::Status listen_at(const std::string& path, int* listener) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -45,7 +75,10 @@ absl::Status listen_at(const std::string& path, int* listener) {
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return absl::UnavailableError(std::strerror(errno));
-  ::unlink(path.c_str());  // left by a process that was killed; the lock of the state folder keeps two apart
+  if (absl::Status status = remove_dead_socket(path, address); !status.ok()) {
+    ::close(fd);
+    return status;
+  }
   const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
                      ::chmod(path.c_str(), 0666) == 0 && ::listen(fd, static_cast<int>(clients_max)) == 0;
   if (!bound) {
@@ -163,6 +196,7 @@ void socket_server::reply(std::uint64_t ticket, Answer answer) {
   if (found == tickets_.end()) return;
   const auto to = clients_.find(found->second.fd);
   answer.set_request_id(found->second.request_id);
+  mend_texts(&answer);
   tickets_.erase(found);
   if (to == clients_.end()) return;
   Frame frame;
@@ -175,6 +209,7 @@ void socket_server::reply(std::uint64_t ticket, Answer answer) {
 void socket_server::broadcast(const Status& status) {
   Frame frame;
   *frame.mutable_status() = status;
+  mend_texts(&frame);
   const std::string bytes = encode_frame(frame);
   for (auto& [fd, each] : clients_) {
     if (each.heartbeat_waits || each.gone) continue;

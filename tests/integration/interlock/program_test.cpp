@@ -1,205 +1,17 @@
 // busbar-interlock as a program: real TLS, real files, kill -9.
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <condition_variable>
-#include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <future>
-#include <mutex>
-
-#include "actors/rack/interlock_client.hpp"
-#include "actors/rack/interlock_wire.hpp"
-#include "daemon/interlock/sealed_file.hpp"
-#include "tests/integration/interlock/https_tray.hpp"
-
-extern char** environ;  // NOLINT
+#include "tests/integration/interlock/program_rig.hpp"
 
 namespace busbar::interlock {
 namespace {
 
 using namespace std::chrono_literals;
+using test::ask_as_operator;
 using test::https_tray;
+using test::interlock_program;
+using test::process;
+using test::reset_of;
+using test::watched_client;
 using ::testing::HasSubstr;
-
-constexpr auto patience = 60s;  // a bound on hanging, not a measure
-
-class process {
- public:
-  explicit process(std::vector<std::string> arguments) {
-    std::vector<char*> argv;
-    for (std::string& each : arguments) argv.push_back(each.data());
-    argv.push_back(nullptr);
-    if (::posix_spawn(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) != 0) pid_ = -1;
-  }
-  ~process() {
-    if (pid_ > 0) end(SIGKILL);
-  }
-  process(const process&) = delete;
-  process& operator=(const process&) = delete;
-
-  // The exit status, or minus the signal.
-  int end(int signal) {
-    ::kill(pid_, signal);
-    return wait();
-  }
-  int wait() {
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
-// A client that waits for a view instead of sleeping.
-class watched_client {
- public:
-  explicit watched_client(const std::string& path)
-      : client_(path, [this](std::shared_ptr<const rack::interlock_view>) {
-          const std::lock_guard guard(mutex_);
-          ++heard_;
-          changed_.notify_all();
-        }) {}
-
-  bool until(const std::function<bool(const rack::interlock_view&)>& wanted) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    std::unique_lock guard(mutex_);
-    for (;;) {
-      const auto seen = heard_;
-      const auto view = client_.last();
-      if (view->status != nullptr && wanted(*view)) return true;
-      if (!changed_.wait_until(guard, deadline, [this, seen] { return heard_ != seen; })) return false;
-    }
-  }
-
-  bool until_gate(const std::string& device, bool open) {
-    return until([&device, open](const rack::interlock_view& view) {
-      return judge_gate(view, device).allowed == open;
-    });
-  }
-
-  absl::Status arm(const ArmingRecord& record) {
-    std::promise<absl::Status> answered;
-    client_.arm(record, [&answered](absl::Status status) { answered.set_value(std::move(status)); });
-    return answered.get_future().get();
-  }
-
-  absl::Status blind(const std::string& device, std::chrono::milliseconds length) {
-    std::promise<absl::Status> answered;
-    client_.announce_blind_window(
-        device, length, [&answered](absl::Status status) { answered.set_value(std::move(status)); });
-    return answered.get_future().get();
-  }
-
-  std::vector<Latch> latches(std::uint64_t after) {
-    std::promise<std::vector<Latch>> answered;
-    client_.read_latches(after, [&answered](const absl::Status&, std::vector<Latch> lines) {
-      answered.set_value(std::move(lines));
-    });
-    return answered.get_future().get();
-  }
-
-  rack::interlock_client& operator*() { return client_; }
-  DeviceStatus row(const std::string& device) const {
-    const auto view = client_.last();
-    for (const DeviceStatus& each : view->status->devices()) {
-      if (each.name() == device) return each;
-    }
-    return {};
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t heard_ = 0;
-  rack::interlock_client client_;  // last: its thread ends before the rest goes
-};
-
-// A person at the operator's socket: one request, blocking. code -1: not let in.
-Answer ask_as_operator(const std::string& path, const Request& request) {
-  Answer refused;
-  refused.set_code(-1);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string bytes = encode_frame(request);
-    ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    frame_reader reader;
-    char chunk[4096];
-    for (ssize_t got = ::recv(fd, chunk, sizeof(chunk), 0); got > 0;
-         got = ::recv(fd, chunk, sizeof(chunk), 0)) {
-      reader.feed({chunk, static_cast<std::size_t>(got)});
-      while (auto body = reader.next()) {
-        Frame frame;
-        if (frame.ParseFromString(*body) && frame.has_answer()) {
-          ::close(fd);
-          return frame.answer();
-        }
-      }
-    }
-  }
-  ::close(fd);
-  return refused;
-}
-
-Request reset_of(const std::string& device, const std::string& reason) {
-  Request request;
-  request.mutable_reset()->set_device(device);
-  request.mutable_reset()->set_reason(reason);
-  return request;
-}
-
-class interlock_program : public ::testing::Test {
- protected:
-  interlock_program() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "interlock-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    EXPECT_TRUE(make_key_file(folder_ + "/key").ok());
-  }
-  ~interlock_program() override { std::filesystem::remove_all(folder_); }
-
-  std::unique_ptr<process> start() {
-    return std::make_unique<process>(
-        std::vector<std::string>{INTERLOCK_PROGRAM, "--instance", "r01", "--run-dir", folder_ + "/run",
-                                 "--state-dir", folder_ + "/state", "--key-file", folder_ + "/key"});
-  }
-  std::string socket(const std::string& name) const { return folder_ + "/run/r01/" + name + ".sock"; }
-
-  // Until the tray has been dry for as long as the record asks for; every answer is the program's own.
-  Answer reset_when_dry(const std::string& device) const {
-    Answer last;
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    do {
-      last = ask_as_operator(socket("operator"), reset_of(device, "hose replaced, pressure held"));
-    } while (last.code() == static_cast<int>(absl::StatusCode::kFailedPrecondition) &&
-             std::chrono::steady_clock::now() < deadline);
-    return last;
-  }
-
-  ArmingRecord record_of(std::uint64_t generation, const std::vector<ArmedDevice>& devices) const {
-    ArmingRecord record;
-    record.set_rack("r01");
-    record.set_generation(generation);
-    for (const ArmedDevice& device : devices) *record.add_devices() = device;
-    record.mutable_limits()->set_reset_dry_s(1);
-    return record;
-  }
-
-  std::string folder_;
-};
 
 TEST_F(interlock_program, arms_opens_the_gate_and_says_what_a_trip_can_do) {
   https_tray tray;
@@ -395,6 +207,109 @@ TEST_F(interlock_program, runs_once_on_a_state_folder) {
   ASSERT_TRUE(client.until([](const rack::interlock_view& view) { return view.status != nullptr; }));
   EXPECT_EQ(start()->wait(), 5);
   EXPECT_EQ(running->end(SIGTERM), 0);
+}
+
+TEST_F(interlock_program, is_not_pushed_from_its_sockets_by_one_with_another_state_folder) {
+  const auto running = start();
+  watched_client client(socket("interlock"));
+  ASSERT_TRUE(client.until([](const rack::interlock_view& view) { return view.status != nullptr; }));
+  const std::int64_t first = (*client).last()->status->started_wall_ns();
+  EXPECT_EQ(start("/other")->wait(), 5);
+  // The socket itself says that it lives, also where its lock was removed.
+  std::filesystem::remove(folder_ + "/run/r01/interlock.lock");
+  EXPECT_EQ(start("/other")->wait(), 5);
+  const auto heard = [&client] { return (*client).last()->status->sequence(); };
+  const std::uint64_t before = heard();
+  EXPECT_TRUE(client.until([before](const rack::interlock_view& view) {
+    return view.life == rack::interlock_life::alive && view.status->sequence() > before;
+  }));
+  watched_client newcomer(socket("interlock"));
+  ASSERT_TRUE(newcomer.until([](const rack::interlock_view& view) { return view.status != nullptr; }));
+  EXPECT_EQ((*newcomer).last()->status->started_wall_ns(), first);
+  EXPECT_EQ(running->end(SIGTERM), 0);
+}
+
+TEST_F(interlock_program, leaves_alone_what_is_no_socket) {
+  std::filesystem::create_directories(folder_ + "/run/r01");
+  const int file = ::open(socket("interlock").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  ::close(file);
+  EXPECT_EQ(start()->wait(), 5);
+  EXPECT_TRUE(std::filesystem::is_regular_file(socket("interlock")));
+}
+
+// The latch file after a latch is exchanged for nothing, an empty one, or the one before the latch.
+TEST_F(interlock_program, a_latch_file_that_is_lost_or_put_back_opens_no_gate_until_a_person_has_looked) {
+  if (::geteuid() != 0) GTEST_SKIP() << "the operator's socket needs root here";
+  https_tray tray;
+  const std::string file = folder_ + "/state/r01/interlock/latches.bin";
+  auto running = start();
+  watched_client client(socket("interlock"));
+  ASSERT_TRUE(client.arm(record_of(1, {tray.device("r01/c01")})).ok());
+  ASSERT_TRUE(client.until_gate("r01/c01", true));
+  std::uint64_t seen = 0;
+  for (const bool removed : {true, false}) {
+    std::filesystem::copy_file(file, folder_ + "/older", std::filesystem::copy_options::overwrite_existing);
+    Request stop;
+    stop.mutable_trip()->set_scope("r01");
+    stop.mutable_trip()->set_reason("a" + std::string(60, 'b') + "\xC3\xA9\xC3\xA9");
+    ASSERT_EQ(ask_as_operator(socket("operator"), stop).code(), 0);
+    ASSERT_TRUE(client.until([&seen](const rack::interlock_view& view) {
+      return view.status->open_trips_size() == 1 && view.status->open_trips(0).closed() &&
+             view.status->last_record_number() >= seen + 3;  // opened, off, closed
+    }));
+    seen = (*client).last()->status->last_record_number();
+    running->end(SIGKILL);
+    if (removed) {
+      std::filesystem::remove(file);
+    } else {
+      std::filesystem::copy_file(folder_ + "/older", file, std::filesystem::copy_options::overwrite_existing);
+    }
+    const std::int64_t before = (*client).last()->status->started_wall_ns();
+    running = start();
+    ASSERT_TRUE(client.until(
+        [before](const rack::interlock_view& view) { return view.status->started_wall_ns() != before; }));
+    const Status found = *(*client).last()->status;
+    EXPECT_LT(found.last_record_number(), seen);
+    EXPECT_EQ(found.latch_file_ok(), !removed)
+        << "a file put back is not told from a good one, but by busbard";
+    client.latches(seen);  // as busbard asks, with the number that it has seen
+    ASSERT_TRUE(client.until([seen](const rack::interlock_view& view) {
+      return !view.status->latch_file_ok() && view.status->last_record_number() > seen;
+    }));
+    EXPECT_FALSE((*client).gate("r01/c01").allowed);
+    const std::int64_t told = (*client).last()->status->started_wall_ns();
+    running->end(SIGKILL);
+    running = start();
+    ASSERT_TRUE(client.until([told, &client](const rack::interlock_view& view) {
+      return view.status->started_wall_ns() != told && client.row("r01/c01").armed();
+    }));
+    EXPECT_FALSE((*client).last()->status->latch_file_ok()) << "it stays so without busbard";
+    const Answer reset = reset_when_dry("*");
+    EXPECT_EQ(reset.code(), 0) << reset.message();
+    EXPECT_TRUE(client.until_gate("r01/c01", true)) << client.row("r01/c01").reason();
+    seen = (*client).last()->status->last_record_number();
+  }
+}
+
+TEST_F(interlock_program, is_readable_after_a_reason_of_any_length_in_any_script) {
+  if (::geteuid() != 0) GTEST_SKIP() << "the operator's socket needs root here";
+  https_tray tray;
+  auto running = start();
+  watched_client client(socket("interlock"));
+  ASSERT_TRUE(client.arm(record_of(1, {tray.device("r01/c01")})).ok());
+  Request stop;
+  stop.mutable_trip()->set_scope("r01/c01");
+  std::string reason = "a";
+  for (int i = 0; i < 63; ++i) reason += "\xC3\xA9";
+  stop.mutable_trip()->set_reason(reason);
+  ASSERT_EQ(ask_as_operator(socket("operator"), stop).code(), 0);
+  running->end(SIGKILL);
+  const std::int64_t before = (*client).last()->status->started_wall_ns();
+  running = start();
+  EXPECT_TRUE(client.until([before](const rack::interlock_view& view) {
+    return view.status->started_wall_ns() != before && view.status->open_trips_size() == 1;
+  }));
 }
 
 TEST_F(interlock_program, does_not_start_without_a_key) {

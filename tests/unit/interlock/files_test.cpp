@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/interlock/folder_lock.hpp"
 #include "daemon/interlock/latch_file.hpp"
 #include "daemon/interlock/sealed_file.hpp"
 #include "tests/unit/interlock/records.hpp"
@@ -109,6 +110,22 @@ Latch make_latch(std::uint64_t number, Latch::Kind kind, const std::string& devi
   return line;
 }
 
+using locked_folder = in_folder;
+
+TEST_F(locked_folder, is_taken_once_and_names_its_holder) {
+  {
+    folder_lock first;
+    ASSERT_TRUE(first.take(path("lock"), "socket folder", "pid 4711, state in /var/one").ok());
+    folder_lock second;
+    const absl::Status refused = second.take(path("lock"), "socket folder", "pid 4712");
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+    EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("pid 4711, state in /var/one"));
+    EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(folder_));
+  }
+  folder_lock third;
+  EXPECT_TRUE(third.take(path("lock"), "socket folder", "pid 4713").ok());
+}
+
 void spoil(const std::string& file, std::size_t at) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekp(static_cast<std::streamoff>(at));
@@ -202,6 +219,40 @@ TEST_F(latches_on_disk, forgets_no_open_latch_when_it_is_full) {
   EXPECT_LT(again.lines().size(), 100U);
   EXPECT_EQ(again.lines().front().device(), "r01/c18");
   EXPECT_EQ(again.lines().back().number(), number);
+}
+
+TEST_F(latches_on_disk, one_that_was_expected_and_is_missing_is_damaged_until_a_person_acknowledges) {
+  for (int start = 0; start < 3; ++start) {
+    latch_file file;
+    ASSERT_TRUE(file.open(path("latches.bin"), "it was removed").ok());
+    EXPECT_EQ(file.damage(), "it was removed") << "also for the next process";
+    EXPECT_TRUE(
+        file.append(make_latch(static_cast<std::uint64_t>(start) + 2, Latch::LEAK_SEEN, "r01/c01")).ok());
+  }
+  {
+    latch_file file;
+    ASSERT_TRUE(file.open(path("latches.bin"), "it was removed").ok());
+    ASSERT_TRUE(file.append(make_latch(9, Latch::RESET, "*")).ok());
+    EXPECT_EQ(file.damage(), "");
+  }
+  latch_file file;
+  ASSERT_TRUE(file.open(path("latches.bin"), "it was removed").ok());
+  EXPECT_EQ(file.damage(), "");
+}
+
+TEST_F(latches_on_disk, keep_an_unacknowledged_loss_when_they_are_full) {
+  std::uint64_t number = 1;
+  {
+    latch_file file;
+    ASSERT_TRUE(file.open(path("latches.bin"), "it was removed").ok());
+    for (std::size_t i = 0; i < 2 * latch_records_max; ++i)
+      ASSERT_TRUE(
+          file.append(make_latch(++number, i % 2 == 0 ? Latch::LEAK_SEEN : Latch::RESET, "r01/c01")).ok());
+  }
+  latch_file file;
+  ASSERT_TRUE(file.open(path("latches.bin")).ok());
+  EXPECT_EQ(file.damage(), "it was removed");
+  EXPECT_EQ(file.lines().back().number(), number);
 }
 
 TEST_F(latches_on_disk, decodes_no_foreign_bytes) {
