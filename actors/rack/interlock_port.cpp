@@ -39,6 +39,26 @@ gate_verdict judge_detectors(const DeviceStatus& device) {
   return {.allowed = true, .fault = {}, .reason = {}};
 }
 
+std::string_view words_of(interlock::Cause cause) {
+  if (cause == interlock::EMERGENCY_STOP) return "an emergency stop";
+  if (cause == interlock::REQUESTED) return "a trip that busbard asked for";
+  if (cause == interlock::NO_FLOW) return "a trip (no coolant flow)";
+  if (cause == interlock::OVER_TEMPERATURE) return "a trip (coolant too warm)";
+  if (cause == interlock::OVER_PRESSURE) return "a trip (coolant pressure too high)";
+  if (cause == interlock::LEAK) return "a leak";
+  return "a trip of a cause this version does not know";
+}
+
+bool is_leak(const interlock::Latch& latch) {
+  return latch.kind() == interlock::Latch::LEAK_SEEN || latch.cause() == interlock::LEAK;
+}
+
+// A latch without a leak must not be taken for one: that of a leak stays with its tray until it is reset
+// there.
+std::string_view fault_of(const interlock::Status& status) {
+  return std::any_of(status.latches().begin(), status.latches().end(), is_leak) ? leak_latched : not_armed;
+}
+
 }  // namespace
 
 std::string_view name_of(interlock_life life) {
@@ -67,7 +87,7 @@ gate_verdict judge_gate(const interlock_view& view, std::string_view device) {
   const gate_verdict dry = judge_detectors(*row);
   if (!dry.allowed && (row->armed() || !row->detectors().empty())) return dry;
   if (!row->armed()) return closed(not_armed, row->reason());
-  if (!row->gate_open()) return closed(leak_latched, row->reason());
+  if (!row->gate_open()) return closed(fault_of(status), row->reason());
   return {.allowed = true, .fault = {}, .reason = {}};
 }
 
@@ -76,7 +96,12 @@ gate_verdict judge_rack(const interlock_view& view) {
   const interlock::Status& status = *view.status;
   if (!status.armed_rack()) return closed(not_armed, status.reason());
   if (!status.latches().empty()) {
-    return closed(leak_latched, fmt::format("a leak of {} is latched", status.latches(0).device()));
+    const auto leak = std::find_if(status.latches().begin(), status.latches().end(), is_leak);
+    const interlock::Latch& shown = leak == status.latches().end() ? status.latches(0) : *leak;
+    const bool bare = shown.kind() == interlock::Latch::LEAK_SEEN || shown.detail().empty();
+    return closed(fault_of(status),
+                  fmt::format("{} of {} is latched{}{}", is_leak(shown) ? "a leak" : words_of(shown.cause()),
+                              shown.device(), bare ? "" : ": ", bare ? "" : shown.detail()));
   }
   return {.allowed = true, .fault = {}, .reason = {}};
 }

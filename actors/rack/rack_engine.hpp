@@ -34,7 +34,9 @@ class engine {
   void finish_member_operations();
   void watch_conditions();
   void watch_latches();
-  void watch_record();  // rack_interlock.cpp
+  void watch_record();        // this and the next two: rack_interlock.cpp
+  void watch_latch_file();
+  void acknowledge_lost_latches(const std::string& text);
   void show_why();
   void import_latches(const std::vector<interlock::Latch>& latches);
   void set_condition(std::string_view type, bool good, std::string_view message);
@@ -56,8 +58,6 @@ class engine {
   std::optional<refusal> refuse_blind(const journal::Node& member) const;
   bool group_has_room();
 
-  // rack_suite.cpp
-  std::optional<refusal> prove_fabric();
   // rack_power_watch.cpp
   void watch_power();
   void watch_sight(const std::string& name, const journal::Node& member, power_watch& of);
@@ -65,6 +65,8 @@ class engine {
   bool last_look_done();
   void take_up_lost();
 
+  // rack_suite.cpp
+  std::optional<refusal> prove_fabric();
   std::optional<refusal> drive_suite();
   void take_suite_agent(const validation::agent_event& event);
   void take_suite_result(const journal::SuiteResult& result);

@@ -168,6 +168,7 @@ void engine::import_latches(const std::vector<interlock::Latch>& latches) {
     tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text),
          leak ? "error" : "warning");
     act(tell_latch{latch.device(), leak, text, latch.detector()});
+    if (!leak && latch.device() == "*") acknowledge_lost_latches(text);
   }
 }
 
@@ -359,9 +360,9 @@ void engine::take_observation(const rack_event& event) {
     release(released->member);
   } else if (const auto* fabric = std::get_if<nvlink_read>(&event)) {
     run().nvlink[fabric->member] = fabric->facts;
-  } else if (const auto* said = std::get_if<agent_said>(&event)) {
   } else if (const auto* power = std::get_if<power_read>(&event)) {
     take_power(*power);
+  } else if (const auto* said = std::get_if<agent_said>(&event)) {
     take_suite_agent(said->event);
   } else if (const auto* judged = std::get_if<suite_judged>(&event)) {
     take_suite_result(judged->result);
@@ -375,8 +376,9 @@ void engine::take(const rack_event& event) {
     watch_conditions();
     watch_latches();
     watch_record();
-    show_why();
+    watch_latch_file();
     watch_power();
+    show_why();
     advance();
     report_rows();
     drive_shutdown();
@@ -390,9 +392,9 @@ void engine::take(const rack_event& event) {
   wake_by(run().deadline_ns);
   wake_by(run().nvlink_again_ns);
   wake_by(run().test_deadline_ns);
+  wake_by(run().looking.until_ns);
 }
 
-  wake_by(run().looking.until_ns);
 step_result step(rack_state& state, const rack_event& event, core::instant now) {
   step_result out;
   engine(state, now, out).take(event);

@@ -164,6 +164,7 @@ struct rack_run {
   std::map<std::string, power_watch> watched;
   last_look looking;
   std::int64_t arm_again_at_ns = INT64_MIN;  // an older record of the interlock is replaced no sooner
+  std::int64_t tell_number_at_ns = INT64_MIN;  // an interlock whose latch file is behind is told no sooner
   std::map<std::string, pending_permit> pending;
   std::map<std::string, held_permit> held;
   std::int64_t last_group_ns = INT64_MIN / 2;  // when the present inrush group began

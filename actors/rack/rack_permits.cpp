@@ -108,6 +108,7 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
   if (run().interlock == nullptr)
     return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
   if (auto old = record_is_old(rack(), *run().interlock)) return old;
+  if (auto old = latches_are_old(rack(), *run().interlock)) return old;
   const gate_verdict gate = judge_gate(*run().interlock, member.name());
   if (!gate.allowed && !BUSBAR_MUTANT(gate_ignored)) {
     return refusal{core::fault_named(gate.fault).value_or(fault::POWER_INTERLOCK_NOT_ARMED),

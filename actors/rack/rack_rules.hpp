@@ -51,6 +51,9 @@ std::optional<refusal> flow_not_proven(const cooling_state& state, const journal
 // The interlock holds an older arming record than the one the journal says it had, or none
 // (rack_interlock.cpp).
 std::optional<refusal> record_is_old(const journal::Rack& rack, const interlock_view& heard);
+// The interlock's latch file ends below a line that was seen of it: what lies between is not known
+// (rack_interlock.cpp).
+std::optional<refusal> latches_are_old(const journal::Rack& rack, const interlock_view& heard);
 std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::instant now);
 
 std::string step_word(journal::RackStep step);

@@ -25,6 +25,10 @@ constexpr auto table = std::to_array<word_text>({
      "Good: the interlock holds the arming record it had. Bad: it holds an older one or none, so its state folder was put back; "
      "no host is powered on until the rack has armed it anew.",
      "It mends itself within a minute; else look at the log and the disk of busbar-interlock"},
+    {"INTERLOCK_LATCHES_KEPT", "condition of a rack",
+     "Good: the interlock's latch file holds what was seen of it. Bad: it was put back, lost or is damaged, so what it had latched is "
+     "not known; no host is powered on.",
+     "Look at every tray for water, then: busbar-interlock reset \"*\" --instance RACK --reason TEXT"},
 
     {"PENDING", "state of an operation, a member of one, a gate or a firmware component", "Not begun yet.", see_operation},
     {"RUNNING", "state of an operation or a suite", "Going on; it can be cancelled: busbar ops cancel OPERATION.",

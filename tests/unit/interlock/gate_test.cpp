@@ -51,6 +51,35 @@ TEST_F(gate, closes_on_an_unknown_detector) {
   EXPECT_TRUE(fake_.gate("r01/c02").allowed);
 }
 
+TEST_F(gate, names_the_cause_of_what_is_latched_and_calls_nothing_a_leak_that_is_none) {
+  for (const auto& [cause, words] : {std::pair{interlock::EMERGENCY_STOP, "an emergency stop of r01"},
+                                     std::pair{interlock::REQUESTED, "a trip that busbard asked for of r01"},
+                                     std::pair{interlock::NO_FLOW, "no coolant flow"},
+                                     std::pair{interlock::OVER_TEMPERATURE, "coolant too warm"},
+                                     std::pair{interlock::OVER_PRESSURE, "pressure too high"},
+                                     std::pair{interlock::LEAK, "a leak of r01"}}) {
+    interlock_view view = *fake_.last();
+    auto status = std::make_shared<interlock::Status>(*view.status);
+    interlock::Latch& latch = *status->add_latches();
+    latch.set_kind(interlock::Latch::TRIP_OPENED);
+    latch.set_cause(cause);
+    latch.set_device("r01");
+    latch.set_detail("uid 0: smoke");
+    for (auto& row : *status->mutable_devices()) row.set_gate_open(false);
+    view.status = status;
+    const bool leak = cause == interlock::LEAK;
+    const gate_verdict rack = judge_rack(view);
+    EXPECT_FALSE(rack.allowed);
+    EXPECT_NE(rack.reason.find(words), std::string::npos) << rack.reason;
+    EXPECT_NE(rack.reason.find("uid 0: smoke"), std::string::npos) << rack.reason;
+    EXPECT_EQ(rack.reason.find("leak") != std::string::npos, leak) << rack.reason;
+    for (const gate_verdict& each : {rack, judge_gate(view, "r01/c01")}) {
+      EXPECT_FALSE(each.allowed);
+      EXPECT_EQ(each.fault, leak ? "POWER_LEAK_LATCHED" : "POWER_INTERLOCK_NOT_ARMED");
+    }
+  }
+}
+
 TEST_F(gate, closes_on_a_latch_until_a_person_resets_it_dry) {
   fake_.set_detector("r01/c01", "0_Manifold", DetectorReading::LEAK);
   EXPECT_EQ(fake_.gate("r01/c01").fault, "POWER_LEAK_LATCHED");
