@@ -211,6 +211,38 @@ def interlock_put_back(programs):
         harness.equal(site.rack()["state"], "production", "the rack after two roll-backs")
 
 
+def latches_put_back(programs):
+    """A latch file of before an emergency stop lifts it not: told, and no host comes on until a person resets "*"."""
+    with harness.Site(programs) as site:
+        latches = site.folder + "/var/r01/interlock/latches.bin"
+        site.apply()
+        site.busbar_is(0, "rack", "bringup", "r01", "--yes")
+        site.busbar_is(0, "wait", "racks", "r01", "--for", "state=production", "--timeout", "150s")
+        shutil.copy(latches, site.folder + "/older")
+        person = [site.program("busbar-interlock")]
+        there = ["--instance", "r01", "--run-dir", site.run_dir, "--reason", "smoke"]
+        harness.equal(site.call(*person, "trip", "r01", *there, "--yes").code, 0, "the emergency stop")
+        done = lambda: "done, latched" in site.call(*person, "status", *there[:4]).out
+        harness.until(done, "the trip is done", 30)
+        harness.until(lambda: "an emergency stop of r01" in str(conditions(site, "INTERLOCK_ARMED")), "its cause is named", 30)
+        site.end("interlock-r01", hard=True)
+        shutil.copy(site.folder + "/older", latches)
+        site.start_interlock("r01")
+        harness.until(lambda: conditions(site, "INTERLOCK_LATCHES_KEPT"), "the roll-back is shown", 30)
+        told = lambda: "latch file" in site.call(*person, "status", *there[:4]).out
+        harness.until(told, "the interlock keeps its gates closed", 30)
+        harness.equal(site.call(*person, "status", *there[:4]).code, 1, "a status over a lost latch")
+        answer = lambda: site.call(*person, "reset", "*", *there)
+        harness.until(lambda: answer().code == 0, "a person resets *", 30)
+        harness.until(lambda: not conditions(site, "INTERLOCK_LATCHES_KEPT"), "the condition is good again", 30)
+
+
+def conditions(site, kind):
+    """Messages of the rack's conditions of this kind that are not good."""
+    return [one["message"] for one in site.items("racks", "r01")[0]["conditions"]
+            if one["type"] == kind and one["health"] != "HEALTH_GOOD"]
+
+
 def generation(record):
     """Of a sealed record, out of its open header; 0: there is none."""
     if not os.path.exists(record):
@@ -230,4 +262,4 @@ def faults_that_fit_nothing(programs):
 
 
 if __name__ == "__main__":
-    harness.run([state_is_private, one_daemon_a_store, store_gone, no_room_at_start, log_damaged, members_in_use, interlock_put_back, faults_that_fit_nothing])
+    harness.run([state_is_private, one_daemon_a_store, store_gone, no_room_at_start, log_damaged, members_in_use, interlock_put_back, latches_put_back, faults_that_fit_nothing])
