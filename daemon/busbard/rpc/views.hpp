@@ -110,6 +110,7 @@ class views {
   std::vector<view_ptr<v1::Operation>> all(const core::snapshot& state, const std::string& scope, const v1::Operation*);
 
   const std::string& instance() const { return instance_; }
+  std::string why_old() const { return may_be_old_ ? may_be_old_() : std::string(); }
 
  private:
   view_ptr<v1::Node> node(const std::string& name, const core::versioned<journal::Node>& held);
@@ -117,8 +118,6 @@ class views {
   view_ptr<v1::Rack> rack(const core::snapshot& state, const std::string& name, const core::versioned<journal::Rack>& held);
   view_ptr<v1::Endpoint> endpoint(const std::string& name, const core::versioned<journal::Endpoint>& held);
   view_ptr<v1::Operation> operation(const std::string& name, const core::versioned<journal::Operation>& held);
-
-  std::string why_old() const { return may_be_old_ ? may_be_old_() : std::string(); }
 
   const std::string instance_;
   const std::function<std::string()> may_be_old_;

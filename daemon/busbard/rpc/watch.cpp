@@ -45,7 +45,10 @@ void watch_room::end_all() {
 
 bool watch_room::tick() {
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& stream : streams_) stream->bookmark_at_rest(now);
+  for (const auto& stream : streams_) {
+    stream->show_age();
+    stream->bookmark_at_rest(now);
+  }
   return !streams_.empty();
 }
 

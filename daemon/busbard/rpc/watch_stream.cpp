@@ -133,11 +133,11 @@ void watch_stream::push_bookmark(const journal::Position& at, bool initial_compl
   push(std::move(response), at);
 }
 
-void watch_stream::push_present(const core::snapshot& state) {
-  const auto push_all = [this, &state](const auto& found, auto* (v1::WatchResponse::*field)()) {
+void watch_stream::push_objects(const core::snapshot& state, bool initial) {
+  const auto push_all = [this, &state, initial](const auto& found, auto* (v1::WatchResponse::*field)()) {
     for (const auto& each : found) {
       v1::WatchResponse response;
-      response.set_initial(true);
+      response.set_initial(initial);
       *(response.*field)() = *each->message;
       push(std::move(response), state.position);
     }
@@ -148,6 +148,20 @@ void watch_stream::push_present(const core::snapshot& state) {
   if (kinds_.shelves) {
     push_all(shown.all(state, scope_, static_cast<const v1::Shelf*>(nullptr)), &v1::WatchResponse::mutable_shelf);
   }
+}
+
+void watch_stream::push_present(const core::snapshot& state) {
+  was_old_ = !room_.shown_.why_old().empty();
+  push_objects(state, true);
+  const auto push_all = [this, &state](const auto& found, auto* (v1::WatchResponse::*field)()) {
+    for (const auto& each : found) {
+      v1::WatchResponse response;
+      response.set_initial(true);
+      *(response.*field)() = *each->message;
+      push(std::move(response), state.position);
+    }
+  };
+  views& shown = room_.shown_;
   if (kinds_.endpoints) {
     push_all(shown.all(state, scope_, static_cast<const v1::Endpoint*>(nullptr)), &v1::WatchResponse::mutable_endpoint);
   }
@@ -236,6 +250,17 @@ bool watch_stream::push_erased(const core::watch_item& item, v1::WatchResponse& 
     case core::object_kind::record: break;
   }
   return false;
+}
+
+// That what is shown may be old, or is so no more, is no change of any object: they are all shown anew.
+void watch_stream::show_age() {
+  if (finished_ || subscription_ == nullptr || !queue_.empty()) return;
+  const bool is_old = !room_.shown_.why_old().empty();
+  const std::shared_ptr<const core::snapshot> state = room_.hub_->read();
+  if (is_old == was_old_ || subscription_->position().revision() != state->position.revision()) return;
+  was_old_ = is_old;
+  push_objects(*state, false);
+  feed();
 }
 
 void watch_stream::bookmark_at_rest(std::chrono::steady_clock::time_point now) {

@@ -27,6 +27,7 @@ class watch_stream final : public grpc::ServerWriteReactor<v1::WatchResponse>, p
   void begin();
   void feed();
   void end(const absl::Status& status);
+  void show_age();
   void bookmark_at_rest(std::chrono::steady_clock::time_point now);
 
  private:
@@ -46,6 +47,7 @@ class watch_stream final : public grpc::ServerWriteReactor<v1::WatchResponse>, p
   void write_failed();
   void gone();
   void push(v1::WatchResponse&& response, const journal::Position& at);
+  void push_objects(const core::snapshot& state, bool initial);  // racks, nodes, shelves
   void push_present(const core::snapshot& state);
   void push_item(const core::watch_item& item);
   bool push_changed(const core::watch_item& item, v1::WatchResponse& response);
@@ -63,6 +65,7 @@ class watch_stream final : public grpc::ServerWriteReactor<v1::WatchResponse>, p
   std::deque<v1::WatchResponse> queue_;
   v1::WatchResponse in_flight_;
   bool writing_ = false;
+  bool was_old_ = false;  // as last shown
   bool finished_ = false;
   std::chrono::steady_clock::time_point last_write_;
   std::shared_ptr<watch_stream> self_;  // until OnDone

@@ -1,6 +1,7 @@
 // A served test rack and a client of it.
 #pragma once
 
+#include <atomic>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/security/credentials.h>
@@ -54,7 +55,7 @@ class edge_fixture : public ::testing::Test {
       rack->submit(std::move(what), std::move(answer));
     };
     made.degraded = [] { return std::vector<std::string>(); };
-    made.may_be_old = [this] { return why_old_; };
+    made.may_be_old = [this] { return std::string(why_old_.load()); };
     return made;
   }
 
@@ -96,7 +97,7 @@ class edge_fixture : public ::testing::Test {
 
   std::filesystem::path folder_;
   std::unique_ptr<test_rack> rack_;
-  std::string why_old_;  // why what is shown may be old; set between calls
+  std::atomic<const char*> why_old_{""};  // why what is shown may be old
   rpc::edge_options options_;
   std::unique_ptr<rpc::edge_server> edge_;
   std::unique_ptr<v1::Busbar::Stub> stub_;

@@ -220,9 +220,36 @@ TEST_F(edge_reads, what_may_be_old_is_shown_with_unknown_health_and_the_reason) 
   call context;
   ASSERT_TRUE(stub_->GetRack(&context, request, &before).ok());
   why_old_ = "the store takes no writes since noon; what is shown may be old";
-  look(why_old_, v1::HEALTH_UNKNOWN);
-  why_old_.clear();
+  look(why_old_.load(), v1::HEALTH_UNKNOWN);
+  why_old_ = "";
   look("", before.status().health());
+}
+
+TEST_F(edge_reads, a_watch_shows_all_anew_when_it_comes_to_be_old_and_when_it_is_so_no_more) {
+  call context;
+  auto stream = stub_->Watch(&context, v1::WatchRequest());
+  v1::WatchResponse response;
+  while (stream->Read(&response) && !response.bookmark().initial_complete()) {
+  }
+  for (const char* why : {"no writes", ""}) {
+    why_old_ = why;
+    std::set<std::string> seen;
+    while (seen.size() < 6 && stream->Read(&response)) {  // a rack, three and one trays, a shelf
+      const auto take = [&seen, why](const auto& shown) {
+        seen.insert(shown.name());
+        const auto& rows = shown.conditions();
+        const bool says =
+            std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.type() == "MAY_BE_OLD"; });
+        EXPECT_EQ(says, *why != '\0') << shown.name();
+      };
+      if (response.has_rack()) take(response.rack());
+      if (response.has_node()) take(response.node());
+      if (response.has_shelf()) take(response.shelf());
+    }
+    EXPECT_EQ(seen.size(), 6U) << "'" << why << "'";
+  }
+  context.TryCancel();
+  stream->Finish();
 }
 
 TEST_F(edge_reads, more_calls_than_there_is_room_for_are_turned_away) {
