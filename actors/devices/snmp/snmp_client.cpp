@@ -265,6 +265,9 @@ void client::impl::pump(session& one) {
                  "SNMP with {}: no session: no answer, or the user and passwords do not fit", one.address)));
       continue;
     }
+    // Reads are asked again; a change goes out once, whatever became of its answer.
+    const bool changes = one.waiting.front().what == kind::set;
+    snmp_sess_session(one.handle)->retries = changes ? 0 : one.retries;
     netsnmp_pdu* const pdu = build(one.waiting.front());
     if (snmp_sess_async_send(one.handle, pdu, nullptr, nullptr) == 0) {
       snmp_free_pdu(pdu);
@@ -296,9 +299,9 @@ void client::impl::take(session& one, int operation, const netsnmp_pdu* answer) 
                                  said->securityEngineIDLen);
   }
   if (operation != NETSNMP_CALLBACK_OP_RECEIVED_MESSAGE || answer == nullptr) {
-    finish(one,
-           absl::DeadlineExceededError(fmt::format("SNMP with {}: no answer within {} ms, asked {} times",
-                                                   one.address, one.timeout.count(), one.retries + 1)));
+    finish(one, absl::DeadlineExceededError(fmt::format(
+                    "SNMP with {}: no answer within {} ms, asked {} times", one.address, one.timeout.count(),
+                    one.waiting.front().what == kind::set ? 1 : one.retries + 1)));
   } else if (answer->command != SNMP_MSG_RESPONSE) {
     finish(one, absl::PermissionDeniedError(fmt::format(
                     "SNMP with {}: the agent reports a wrong user, password or time", one.address)));

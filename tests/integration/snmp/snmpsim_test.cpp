@@ -277,6 +277,37 @@ TEST(snmp_client, nobody_there_is_said_after_the_timeout_with_the_address) {
   EXPECT_THAT(std::string(got.status().message()), ::testing::HasSubstr(address));
 }
 
+// An agent that hears and never answers: what was sent lies in its socket.
+TEST(snmp_client, a_lost_read_is_asked_again_and_a_lost_change_is_not) {
+  const int deaf = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(deaf, reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
+  socklen_t size = sizeof here;
+  ::getsockname(deaf, reinterpret_cast<sockaddr*>(&here), &size);
+  const auto heard = [deaf] {
+    int count = 0;
+    char byte = 0;
+    while (::recv(deaf, &byte, 1, MSG_TRUNC) >= 0) ++count;
+    return count;
+  };
+  client ours;
+  const auto wire =
+      *ours.open(fmt::format("127.0.0.1:{}", ntohs(here.sin_port)), {"public", "", "", "", ""}, 40ms, 2);
+  EXPECT_FALSE(simulator::get(*wire, {"1.3.6.1.2.1.1.1.0"}).ok());
+  EXPECT_EQ(heard(), 3);
+  std::promise<absl::Status> promise;
+  wire->set(
+      "1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.1", 2,
+      [&promise](const absl::StatusOr<std::vector<variable>>& got) { promise.set_value(got.status()); });
+  EXPECT_FALSE(promise.get_future().get().ok());
+  EXPECT_EQ(heard(), 1);
+  EXPECT_FALSE(simulator::get(*wire, {"1.3.6.1.2.1.1.1.0"}).ok());
+  EXPECT_EQ(heard(), 3);
+  ::close(deaf);
+}
+
 TEST(snmp_client, what_is_open_when_the_client_ends_is_answered) {
   std::promise<absl::Status> promise;
   {
