@@ -53,7 +53,7 @@ std::optional<std::pair<core::object_kind, std::string>> parse_state_key(std::st
   if (key.size() < 2) return std::nullopt;
   const auto number = static_cast<std::uint8_t>(key[0]);
   if (number < static_cast<std::uint8_t>(core::object_kind::node) ||
-      number > static_cast<std::uint8_t>(core::object_kind::record)) {
+      number > static_cast<std::uint8_t>(core::last_object_kind)) {
     return std::nullopt;
   }
   return std::pair(static_cast<core::object_kind>(number), std::string(key.substr(1)));

@@ -13,6 +13,8 @@ std::string_view name_of(object_kind kind) {
     case object_kind::endpoint: return "endpoint";
     case object_kind::operation: return "operation";
     case object_kind::record: return "record";
+    case object_kind::valve: return "valve";
+    case object_kind::pdu: return "pdu";
   }
   return "unknown";
 }
@@ -35,6 +37,16 @@ void journal_batch::put(std::shared_ptr<const journal::Endpoint> endpoint) {
 void journal_batch::put(std::shared_ptr<const journal::Operation> operation) {
   std::string name = operation->id();
   puts.push_back({std::move(name), std::move(operation)});
+}
+
+void journal_batch::put(std::shared_ptr<const journal::Valve> valve) {
+  std::string name = valve->name();
+  puts.push_back({std::move(name), std::move(valve)});
+}
+
+void journal_batch::put(std::shared_ptr<const journal::Pdu> pdu) {
+  std::string name = pdu->name();
+  puts.push_back({std::move(name), std::move(pdu)});
 }
 
 void journal_batch::put_record(std::string name, std::string bytes) {

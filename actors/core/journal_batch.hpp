@@ -15,14 +15,17 @@
 namespace busbar::core {
 
 // Numbers are on disk: added, never changed. `record` is for small facts that are no resource (counters, the daemon's uuid).
-enum class object_kind : std::uint8_t { node = 1, rack = 2, endpoint = 3, operation = 4, record = 5 };
+enum class object_kind : std::uint8_t { node = 1, rack = 2, endpoint = 3, operation = 4, record = 5, valve = 6, pdu = 7 };
+// The newest; a key of a higher number is of a later release.
+inline constexpr object_kind last_object_kind = object_kind::pdu;
 
 std::string_view name_of(object_kind kind);
 
 // Alternatives stand in the order of object_kind.
 using journal_object = std::variant<std::shared_ptr<const journal::Node>, std::shared_ptr<const journal::Rack>,
                                     std::shared_ptr<const journal::Endpoint>,
-                                    std::shared_ptr<const journal::Operation>, std::shared_ptr<const std::string>>;
+                                    std::shared_ptr<const journal::Operation>, std::shared_ptr<const std::string>,
+                                    std::shared_ptr<const journal::Valve>, std::shared_ptr<const journal::Pdu>>;
 
 struct journal_put {
   std::string name;
@@ -64,6 +67,8 @@ struct journal_batch {
   void put(std::shared_ptr<const journal::Rack> rack);
   void put(std::shared_ptr<const journal::Endpoint> endpoint);
   void put(std::shared_ptr<const journal::Operation> operation);  // by its id
+  void put(std::shared_ptr<const journal::Valve> valve);
+  void put(std::shared_ptr<const journal::Pdu> pdu);
   void put_record(std::string name, std::string bytes);
   void erase(object_kind kind, std::string name);
   bool empty() const;

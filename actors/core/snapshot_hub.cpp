@@ -58,6 +58,8 @@ std::optional<object_kind> kind_of(std::string_view event_kind) {
   if (event_kind == "endpoint") return object_kind::endpoint;
   if (event_kind == "operation") return object_kind::operation;
   if (event_kind == "record") return object_kind::record;
+  if (event_kind == "valve") return object_kind::valve;
+  if (event_kind == "pdu") return object_kind::pdu;
   return std::nullopt;
 }
 
@@ -138,7 +140,9 @@ snapshot::snapshot()
       racks(std::make_shared<const object_map<journal::Rack>>()),
       endpoints(std::make_shared<const object_map<journal::Endpoint>>()),
       operations(std::make_shared<const object_map<journal::Operation>>()),
-      records(std::make_shared<const object_map<std::string>>()) {}
+      records(std::make_shared<const object_map<std::string>>()),
+      valves(std::make_shared<const object_map<journal::Valve>>()),
+      pdus(std::make_shared<const object_map<journal::Pdu>>()) {}
 
 std::shared_ptr<const journal::Node> snapshot::node(std::string_view name) const { return find_in(*nodes, name); }
 std::shared_ptr<const journal::Rack> snapshot::rack(std::string_view name) const { return find_in(*racks, name); }
@@ -149,6 +153,8 @@ std::shared_ptr<const journal::Operation> snapshot::operation(std::string_view i
   return find_in(*operations, id);
 }
 std::shared_ptr<const std::string> snapshot::record(std::string_view name) const { return find_in(*records, name); }
+std::shared_ptr<const journal::Valve> snapshot::valve(std::string_view name) const { return find_in(*valves, name); }
+std::shared_ptr<const journal::Pdu> snapshot::pdu(std::string_view name) const { return find_in(*pdus, name); }
 
 std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const committed_batch> commits) {
   auto after = std::make_shared<snapshot>(before);
@@ -157,6 +163,8 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
   touched endpoints(after->endpoints);
   touched operations(after->operations);
   touched records(after->records);
+  touched valves(after->valves);
+  touched pdus(after->pdus);
   for (const committed_batch& commit : commits) {
     const std::uint64_t revision = commit.position.revision();
     for (const journal_put& put : commit.batch->puts) {
@@ -170,6 +178,8 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
         case object_kind::endpoint: store(endpoints, std::get<2>(put.object)); break;
         case object_kind::operation: store(operations, std::get<3>(put.object)); break;
         case object_kind::record: store(records, std::get<4>(put.object)); break;
+        case object_kind::valve: store(valves, std::get<5>(put.object)); break;
+        case object_kind::pdu: store(pdus, std::get<6>(put.object)); break;
       }
     }
     for (const journal_erase& erase : commit.batch->erases) {
@@ -179,6 +189,8 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
         case object_kind::endpoint: endpoints.mutate().erase(erase.name); break;
         case object_kind::operation: operations.mutate().erase(erase.name); break;
         case object_kind::record: records.mutate().erase(erase.name); break;
+        case object_kind::valve: valves.mutate().erase(erase.name); break;
+        case object_kind::pdu: pdus.mutate().erase(erase.name); break;
       }
     }
     after->position = commit.position;
@@ -188,6 +200,8 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
   endpoints.finish();
   operations.finish();
   records.finish();
+  valves.finish();
+  pdus.finish();
   return after;
 }
 
@@ -288,6 +302,8 @@ void subscription::take_changed(std::vector<watch_item>& items) {
   add_changed(*now.endpoints, mine.start, mine.cursor, resume, mine.filter, items);
   add_changed(*now.operations, mine.start, mine.cursor, resume, mine.filter, items);
   add_changed(*now.records, mine.start, mine.cursor, resume, mine.filter, items);
+  add_changed(*now.valves, mine.start, mine.cursor, resume, mine.filter, items);
+  add_changed(*now.pdus, mine.start, mine.cursor, resume, mine.filter, items);
   state_->from_history = false;
 }
 

@@ -39,6 +39,8 @@ struct snapshot {
   std::shared_ptr<const object_map<journal::Endpoint>> endpoints;
   std::shared_ptr<const object_map<journal::Operation>> operations;
   std::shared_ptr<const object_map<std::string>> records;
+  std::shared_ptr<const object_map<journal::Valve>> valves;
+  std::shared_ptr<const object_map<journal::Pdu>> pdus;
 
   snapshot();
   // nullptr if there is none.
@@ -47,6 +49,8 @@ struct snapshot {
   std::shared_ptr<const journal::Endpoint> endpoint(std::string_view name) const;
   std::shared_ptr<const journal::Operation> operation(std::string_view id) const;
   std::shared_ptr<const std::string> record(std::string_view name) const;
+  std::shared_ptr<const journal::Valve> valve(std::string_view name) const;
+  std::shared_ptr<const journal::Pdu> pdu(std::string_view name) const;
 };
 
 // Reads events after `from` (exclusive), oldest first, at most `limit`, up to revision `to` (inclusive), never part of a

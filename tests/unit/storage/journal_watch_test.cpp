@@ -102,6 +102,28 @@ TEST_F(watching, a_snapshot_never_changes_and_shares_what_a_commit_does_not_touc
   EXPECT_EQ(after->position.revision(), 2U);
 }
 
+TEST_F(watching, valves_and_pdus_are_told_live_and_after_a_restart) {
+  commit("r01/c01", journal::DISCOVERED);
+  const auto live = watch({});
+  EXPECT_TRUE(drain(*live).empty());
+  journal_batch batch;
+  auto valve = std::make_shared<journal::Valve>();
+  valve->set_name("r01/supply");
+  batch.put(std::shared_ptr<const journal::Valve>(std::move(valve)));
+  auto pdu = std::make_shared<journal::Pdu>();
+  pdu->set_name("r01/u01");
+  batch.put(std::shared_ptr<const journal::Pdu>(std::move(pdu)));
+  publish(std::move(batch));
+  EXPECT_EQ(drain(*live), (lines{"changed r01/supply", "changed r01/u01"}));
+  restart();
+  EXPECT_EQ(drain(*watch(at(1))), (lines{"changed r01/supply", "changed r01/u01"}));
+  journal_batch gone;
+  gone.erase(object_kind::valve, "r01/supply");
+  publish(std::move(gone));
+  EXPECT_EQ(hub().read()->valve("r01/supply"), nullptr);
+  EXPECT_NE(hub().read()->pdu("r01/u01"), nullptr);
+}
+
 TEST_F(watching, from_a_position_gives_what_came_after_then_what_comes) {
   commit("r01/c01", journal::DISCOVERED);
   commit("r01/c02", journal::DISCOVERED);
