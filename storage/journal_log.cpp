@@ -193,6 +193,7 @@ absl::StatusOr<journal_contents> journal_log::load() const {
   if (done.ok()) done = load_kind(*store_, core::object_kind::record, state->records);
   if (done.ok()) done = load_kind(*store_, core::object_kind::valve, state->valves);
   if (done.ok()) done = load_kind(*store_, core::object_kind::pdu, state->pdus);
+  if (done.ok()) done = load_kind(*store_, core::object_kind::cdu, state->cdus);
   if (!done.ok()) return done;
   journal_contents contents;
   absl::Status failed;

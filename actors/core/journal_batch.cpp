@@ -15,6 +15,7 @@ std::string_view name_of(object_kind kind) {
     case object_kind::record: return "record";
     case object_kind::valve: return "valve";
     case object_kind::pdu: return "pdu";
+    case object_kind::cdu: return "cdu";
   }
   return "unknown";
 }
@@ -47,6 +48,11 @@ void journal_batch::put(std::shared_ptr<const journal::Valve> valve) {
 void journal_batch::put(std::shared_ptr<const journal::Pdu> pdu) {
   std::string name = pdu->name();
   puts.push_back({std::move(name), std::move(pdu)});
+}
+
+void journal_batch::put(std::shared_ptr<const journal::Cdu> cdu) {
+  std::string name = cdu->name();
+  puts.push_back({std::move(name), std::move(cdu)});
 }
 
 void journal_batch::put_record(std::string name, std::string bytes) {

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "busbar/journal/event.pb.h"
+#include "busbar/journal/plant.pb.h"
 #include "busbar/journal/state.pb.h"
 
 namespace busbar::core {
 
 // Numbers are on disk: added, never changed. `record` is for small facts that are no resource (counters, the daemon's uuid).
-enum class object_kind : std::uint8_t { node = 1, rack = 2, endpoint = 3, operation = 4, record = 5, valve = 6, pdu = 7 };
+enum class object_kind : std::uint8_t { node = 1, rack = 2, endpoint = 3, operation = 4, record = 5, valve = 6, pdu = 7, cdu = 8 };
 // The newest; a key of a higher number is of a later release.
-inline constexpr object_kind last_object_kind = object_kind::pdu;
+inline constexpr object_kind last_object_kind = object_kind::cdu;
 
 std::string_view name_of(object_kind kind);
 
@@ -25,7 +26,8 @@ std::string_view name_of(object_kind kind);
 using journal_object = std::variant<std::shared_ptr<const journal::Node>, std::shared_ptr<const journal::Rack>,
                                     std::shared_ptr<const journal::Endpoint>,
                                     std::shared_ptr<const journal::Operation>, std::shared_ptr<const std::string>,
-                                    std::shared_ptr<const journal::Valve>, std::shared_ptr<const journal::Pdu>>;
+                                    std::shared_ptr<const journal::Valve>, std::shared_ptr<const journal::Pdu>,
+                                    std::shared_ptr<const journal::Cdu>>;
 
 struct journal_put {
   std::string name;
@@ -69,6 +71,7 @@ struct journal_batch {
   void put(std::shared_ptr<const journal::Operation> operation);  // by its id
   void put(std::shared_ptr<const journal::Valve> valve);
   void put(std::shared_ptr<const journal::Pdu> pdu);
+  void put(std::shared_ptr<const journal::Cdu> cdu);
   void put_record(std::string name, std::string bytes);
   void erase(object_kind kind, std::string name);
   bool empty() const;

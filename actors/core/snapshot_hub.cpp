@@ -60,6 +60,7 @@ std::optional<object_kind> kind_of(std::string_view event_kind) {
   if (event_kind == "record") return object_kind::record;
   if (event_kind == "valve") return object_kind::valve;
   if (event_kind == "pdu") return object_kind::pdu;
+  if (event_kind == "cdu" || event_kind == "plant") return object_kind::cdu;
   return std::nullopt;
 }
 
@@ -142,7 +143,8 @@ snapshot::snapshot()
       operations(std::make_shared<const object_map<journal::Operation>>()),
       records(std::make_shared<const object_map<std::string>>()),
       valves(std::make_shared<const object_map<journal::Valve>>()),
-      pdus(std::make_shared<const object_map<journal::Pdu>>()) {}
+      pdus(std::make_shared<const object_map<journal::Pdu>>()),
+      cdus(std::make_shared<const object_map<journal::Cdu>>()) {}
 
 std::shared_ptr<const journal::Node> snapshot::node(std::string_view name) const { return find_in(*nodes, name); }
 std::shared_ptr<const journal::Rack> snapshot::rack(std::string_view name) const { return find_in(*racks, name); }
@@ -155,6 +157,7 @@ std::shared_ptr<const journal::Operation> snapshot::operation(std::string_view i
 std::shared_ptr<const std::string> snapshot::record(std::string_view name) const { return find_in(*records, name); }
 std::shared_ptr<const journal::Valve> snapshot::valve(std::string_view name) const { return find_in(*valves, name); }
 std::shared_ptr<const journal::Pdu> snapshot::pdu(std::string_view name) const { return find_in(*pdus, name); }
+std::shared_ptr<const journal::Cdu> snapshot::cdu(std::string_view name) const { return find_in(*cdus, name); }
 
 std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const committed_batch> commits) {
   auto after = std::make_shared<snapshot>(before);
@@ -165,6 +168,7 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
   touched records(after->records);
   touched valves(after->valves);
   touched pdus(after->pdus);
+  touched cdus(after->cdus);
   for (const committed_batch& commit : commits) {
     const std::uint64_t revision = commit.position.revision();
     for (const journal_put& put : commit.batch->puts) {
@@ -180,6 +184,7 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
         case object_kind::record: store(records, std::get<4>(put.object)); break;
         case object_kind::valve: store(valves, std::get<5>(put.object)); break;
         case object_kind::pdu: store(pdus, std::get<6>(put.object)); break;
+        case object_kind::cdu: store(cdus, std::get<7>(put.object)); break;
       }
     }
     for (const journal_erase& erase : commit.batch->erases) {
@@ -191,6 +196,7 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
         case object_kind::record: records.mutate().erase(erase.name); break;
         case object_kind::valve: valves.mutate().erase(erase.name); break;
         case object_kind::pdu: pdus.mutate().erase(erase.name); break;
+        case object_kind::cdu: cdus.mutate().erase(erase.name); break;
       }
     }
     after->position = commit.position;
@@ -202,6 +208,7 @@ std::shared_ptr<const snapshot> advance(const snapshot& before, std::span<const 
   records.finish();
   valves.finish();
   pdus.finish();
+  cdus.finish();
   return after;
 }
 
@@ -304,6 +311,7 @@ void subscription::take_changed(std::vector<watch_item>& items) {
   add_changed(*now.records, mine.start, mine.cursor, resume, mine.filter, items);
   add_changed(*now.valves, mine.start, mine.cursor, resume, mine.filter, items);
   add_changed(*now.pdus, mine.start, mine.cursor, resume, mine.filter, items);
+  add_changed(*now.cdus, mine.start, mine.cursor, resume, mine.filter, items);
   state_->from_history = false;
 }
 

@@ -41,6 +41,7 @@ struct snapshot {
   std::shared_ptr<const object_map<std::string>> records;
   std::shared_ptr<const object_map<journal::Valve>> valves;
   std::shared_ptr<const object_map<journal::Pdu>> pdus;
+  std::shared_ptr<const object_map<journal::Cdu>> cdus;
 
   snapshot();
   // nullptr if there is none.
@@ -51,6 +52,7 @@ struct snapshot {
   std::shared_ptr<const std::string> record(std::string_view name) const;
   std::shared_ptr<const journal::Valve> valve(std::string_view name) const;
   std::shared_ptr<const journal::Pdu> pdu(std::string_view name) const;
+  std::shared_ptr<const journal::Cdu> cdu(std::string_view name) const;
 };
 
 // Reads events after `from` (exclusive), oldest first, at most `limit`, up to revision `to` (inclusive), never part of a

@@ -406,6 +406,7 @@ std::optional<std::string> difference_of(const core::snapshot& left, const core:
   if (auto what = compare(*left.endpoints, *right.endpoints)) return what;
   if (auto what = compare(*left.valves, *right.valves)) return what;
   if (auto what = compare(*left.pdus, *right.pdus)) return what;
+  if (auto what = compare(*left.cdus, *right.cdus)) return what;
   return compare(*left.operations, *right.operations);
 }
 

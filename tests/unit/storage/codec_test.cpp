@@ -49,7 +49,7 @@ TEST(key_codec, event_keys_sort_by_revision_then_index) {
 TEST(key_codec, state_keys_survive_and_stay_within_their_kind) {
   for (const core::object_kind kind : {core::object_kind::node, core::object_kind::rack, core::object_kind::endpoint,
                                        core::object_kind::operation, core::object_kind::record, core::object_kind::valve,
-                                       core::object_kind::pdu}) {
+                                       core::object_kind::pdu, core::object_kind::cdu}) {
     const auto [first, last] = state_range(kind);
     for (const std::string name : {"r01", "r01/c07", "\xff\xff", "operations/12"}) {
       const std::string key = state_key(kind, name);

@@ -77,7 +77,7 @@ TEST(journal, one_revision_a_batch_and_all_of_it_after_restart) {
   EXPECT_EQ(state.node("r01/c03"), nullptr);
 }
 
-TEST(journal, keeps_valves_and_pdus_through_a_restart_and_forgets_the_erased) {
+TEST(journal, keeps_valves_pdus_and_cdus_through_a_restart_and_forgets_the_erased) {
   memory_journal journal;
   auto valve = std::make_shared<journal::Valve>();
   valve->set_name("r01/supply");
@@ -86,21 +86,28 @@ TEST(journal, keeps_valves_and_pdus_through_a_restart_and_forgets_the_erased) {
   auto pdu = std::make_shared<journal::Pdu>();
   pdu->set_name("r01/u01");
   pdu->add_outlets()->set_state(journal::Outlet::OFF);
+  auto cdu = std::make_shared<journal::Cdu>();
+  cdu->set_name("cdu01");
+  cdu->mutable_supply()->set_proven(40);
   core::journal_batch batch;
+  batch.put(std::shared_ptr<const journal::Cdu>(cdu));
   batch.put(std::shared_ptr<const journal::Valve>(valve));
   batch.put(std::shared_ptr<const journal::Pdu>(pdu));
   ASSERT_TRUE(journal.log->commit(batch).ok());
   journal.restart();
   EXPECT_EQ(journal.found.state->valve("r01/supply")->SerializeAsString(), valve->SerializeAsString());
   EXPECT_EQ(journal.found.state->pdu("r01/u01")->SerializeAsString(), pdu->SerializeAsString());
+  EXPECT_EQ(journal.found.state->cdu("cdu01")->SerializeAsString(), cdu->SerializeAsString());
   EXPECT_EQ(journal.found.state->valve("r01/u01"), nullptr);
   core::journal_batch gone;
   gone.erase(core::object_kind::valve, "r01/supply");
   gone.erase(core::object_kind::pdu, "r01/u01");
+  gone.erase(core::object_kind::cdu, "cdu01");
   ASSERT_TRUE(journal.log->commit(gone).ok());
   journal.restart();
   EXPECT_TRUE(journal.found.state->valves->empty());
   EXPECT_TRUE(journal.found.state->pdus->empty());
+  EXPECT_TRUE(journal.found.state->cdus->empty());
 }
 
 TEST(journal, fills_in_the_envelope_of_every_event) {
