@@ -33,6 +33,12 @@ void model_loop::stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  // What tasks hold (connections of a face) must not outlive what it leans on: it goes now, not with the loop.
+  std::multimap<instant, task> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped.swap(tasks_);
+  }
 }
 
 void model_loop::at(instant when, task what) {

@@ -30,7 +30,7 @@ class model_loop {
   // What the model wants to be woken for; both are called on the loop's thread. Set before start.
   void drive(std::function<std::optional<instant>()> next_due, std::function<void(instant)> advance);
   void start();
-  void stop();  // joins; tasks that have not begun are dropped
+  void stop();  // joins; tasks that have not begun are dropped, with all that they hold
 
   void post(task what) { at(instant{0}, std::move(what)); }
   void at(instant when, task what);  // thread-safe

@@ -27,11 +27,12 @@ class Simulator:
     def __enter__(self):
         return self
 
-    def __exit__(self, *unused):
+    def __exit__(self, failed, *unused):
         self.process.terminate()
-        self.process.wait(20)
+        code = self.process.wait(20)
         if not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+        assert failed or code == 0, "busbar-sim ended with %d when it was told to stop" % code
 
     def host(self, octets):
         return self.network + "." + octets
