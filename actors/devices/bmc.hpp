@@ -134,6 +134,8 @@ using act_check = std::function<bool()>;
 absl::Status act_withheld();
 bool is_withheld(const absl::Status& status);
 
+class valve_port;
+
 class bmc {
  public:
   virtual ~bmc() = default;
@@ -202,6 +204,16 @@ class bmc {
   virtual void write_device(std::map<std::string, std::string> values, done reply) = 0;
 
   virtual void read_nvlink(answer<nvlink_facts> reply) = 0;
+
+  // Puts the device's readings on the board from now on, through the session and the budget of this driver, behind
+  // everything else that is asked of it. Again: with the new plan. Ends with stop_telemetry() or the driver; what it
+  // had put turns stale then. Nothing is put while there is no session.
+  virtual void start_telemetry([[maybe_unused]] telemetry_plan plan) {}
+  virtual void stop_telemetry() {}
+
+  // A valve behind this controller, by the last segment of its connector, through this driver's own session
+  // and budget. Null: not a controller. It answers UNAVAILABLE once the driver is let go of.
+  virtual std::shared_ptr<valve_port> valve([[maybe_unused]] std::string connector) { return nullptr; }
 };
 
 // A CDU read by one rack: never commands.

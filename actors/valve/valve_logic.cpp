@@ -48,7 +48,7 @@ std::string_view name_of(valve_mode what) {
     case valve_mode::manual:
       return "manual";
     case valve_mode::fail_safe:
-      return "fail-safe";
+      return "fail_safe";
   }
   return "?";
 }
@@ -292,8 +292,12 @@ void stepper::judge() {
   }
   const bool arrived = std::abs(*position - state().given->opening) <= spec_.tolerance;
   if (state().seen == condition::drifting && !arrived) return;  // stays found until it is back
-  if (since < due && !(arrived && state().proven == proof::moving && since >= due / 2)) return;
+  if (since >= due) return judge_arrival(*position);
+  if (!arrived || state().proven != proof::moving || since < due / 2) return;
+  // Early it can only be proven: a flow that has not followed yet may still do so.
+  const valve_state before = state();
   judge_arrival(*position);
+  if (state().proven != proof::proven) state() = before;
 }
 
 valve_step stepper::finish() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/devices/bmc.hpp"
+#include "actors/devices/valve_port.hpp"
 #include "actors/devices/redfish/decode.hpp"
 #include "actors/devices/redfish/device.hpp"
 #include "actors/devices/redfish/walk.hpp"
@@ -41,11 +42,13 @@ struct driver {
   std::optional<power_place> power;
   std::optional<std::vector<detector_place>> detectors;
   bool detectors_sure = false;  // false: found while a part of the tree was silent; looked for again
+  std::map<std::string, std::string> connectors;  // of valves: name -> URI
 
   void forget_places() {
     root.reset();
     power.reset();
     detectors.reset();
+    connectors.clear();
   }
 };
 using driver_ptr = std::shared_ptr<driver>;
@@ -94,7 +97,11 @@ task<absl::Status> write_device(driver_ptr d, value_map values);
 
 task<absl::StatusOr<nvlink_facts>> read_nvlink(driver_ptr d);
 
-task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login, std::string rack);
+task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login, std::string rack,
+                                                 cooling_place place);
+
+task<absl::StatusOr<valve_facts>> read_valve(driver_ptr d, std::string connector);
+task<absl::Status> write_valve(driver_ptr d, std::string connector, double wanted);
 
 // GPUs of all systems: Processor bodies, each once.
 struct processors_read {

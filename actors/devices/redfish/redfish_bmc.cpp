@@ -15,6 +15,29 @@ driver_ptr make_driver(std::string address, MemberKind kind, const std::shared_p
   return made;
 }
 
+// A narrower view of a controller's driver: it holds the driver's parts, not the bmc whose end closes them.
+class redfish_valve final : public valve_port {
+ public:
+  redfish_valve(driver_ptr made, std::shared_ptr<scheduler> loop, std::string connector)
+      : driver_(std::move(made)), loop_(std::move(loop)), connector_(std::move(connector)) {}
+
+  void read(answer<valve_facts> reply) override {
+    loop_->post([d = driver_, connector = connector_, reply = std::move(reply)] {
+      start<absl::StatusOr<valve_facts>>(read_valve(d, connector), reply);
+    });
+  }
+  void write(double percent, done reply) override {
+    loop_->post([d = driver_, connector = connector_, percent, reply = std::move(reply)] {
+      start<absl::Status>(write_valve(d, connector, percent), reply);
+    });
+  }
+
+ private:
+  const driver_ptr driver_;
+  const std::shared_ptr<scheduler> loop_;
+  const std::string connector_;
+};
+
 class redfish_bmc final : public bmc {
  public:
   redfish_bmc(driver_ptr made, std::shared_ptr<scheduler> loop)
@@ -104,6 +127,10 @@ class redfish_bmc final : public bmc {
   }
 
   void read_nvlink(answer<nvlink_facts> reply) override { run(&redfish::read_nvlink, std::move(reply)); }
+
+  std::shared_ptr<valve_port> valve(std::string connector) override {
+    return std::make_shared<redfish_valve>(driver_, loop_, std::move(connector));
+  }
 
  private:
   // Starts a procedure on the I/O thread and gives its result to the caller.
