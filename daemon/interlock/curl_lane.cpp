@@ -6,11 +6,13 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
-#include <sys/select.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <utility>
 
 #include "daemon/interlock/record_rules.hpp"
@@ -19,6 +21,13 @@ namespace busbar::interlock {
 namespace {
 
 constexpr std::size_t header_max = 2048;
+constexpr int ready_max = 64;  // sockets taken a turn; the rest are taken by the next
+
+std::int64_t steady_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 std::string sha256_hex(X509* certificate) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -115,7 +124,9 @@ struct lane::impl {
   static std::size_t on_body(const char* bytes, std::size_t size, std::size_t count, void* self) {
     auto* of = static_cast<impl*>(self);
     if (of->sink) {
-      of->sink({bytes, size * count});
+      long status = 0;
+      curl_easy_getinfo(of->easy_, CURLINFO_RESPONSE_CODE, &status);
+      if (status == 200) of->sink({bytes, size * count});  // an error's body is no event
       return size * count;
     }
     std::string& body = of->response_.body;
@@ -184,17 +195,66 @@ std::string lane::transport_error(int code) const {
   return impl_->error_[0] != '\0' ? impl_->error_ : curl_easy_strerror(static_cast<CURLcode>(code));
 }
 
+// Only sockets on which something happened, and timers that are due, are looked at: a turn costs what has
+// come, not how many devices there are.
 struct lane_pool::impl {
-  impl() : handle(curl_multi_init()) {
+  impl() : handle(curl_multi_init()), ready(::epoll_create1(EPOLL_CLOEXEC)) {
     curl_multi_setopt(handle, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     curl_multi_setopt(handle, CURLMOPT_MAXCONNECTS, static_cast<long>(devices_max));
     curl_multi_setopt(handle, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+    curl_multi_setopt(handle, CURLMOPT_SOCKETFUNCTION, &impl::on_socket);
+    curl_multi_setopt(handle, CURLMOPT_SOCKETDATA, this);
+    curl_multi_setopt(handle, CURLMOPT_TIMERFUNCTION, &impl::on_timer);
+    curl_multi_setopt(handle, CURLMOPT_TIMERDATA, this);
   }
-  ~impl() { curl_multi_cleanup(handle); }
+  ~impl() {
+    curl_multi_cleanup(handle);
+    ::close(ready);
+  }
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
+  static int on_socket(CURL*, curl_socket_t fd, int what, void* self, void*) {
+    const int set = static_cast<impl*>(self)->ready;
+    epoll_event wanted{};
+    wanted.data.fd = fd;
+    if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) wanted.events |= EPOLLIN;
+    if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) wanted.events |= EPOLLOUT;
+    if (what == CURL_POLL_REMOVE)
+      ::epoll_ctl(set, EPOLL_CTL_DEL, fd, &wanted);  // closed already: gone by itself
+    else if (::epoll_ctl(set, EPOLL_CTL_MOD, fd, &wanted) != 0)
+      ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted);
+    return 0;
+  }
+
+  static int on_timer(CURLM*, long wait_ms, void* self) {
+    static_cast<impl*>(self)->timer_ms = wait_ms < 0 ? INT64_MAX : steady_ms() + wait_ms;
+    return 0;
+  }
+
+  void run_timer() {
+    if (timer_ms > steady_ms()) return;
+    timer_ms = INT64_MAX;
+    int running = 0;
+    curl_multi_socket_action(handle, CURL_SOCKET_TIMEOUT, 0, &running);
+  }
+
+  void run_ready() {
+    std::array<epoll_event, ready_max> events{};
+    const int count = ::epoll_wait(ready, events.data(), ready_max, 0);
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& each = events[static_cast<std::size_t>(i)];
+      const int what = ((each.events & (EPOLLIN | EPOLLHUP)) != 0 ? CURL_CSELECT_IN : 0) |
+                       ((each.events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
+                       ((each.events & EPOLLERR) != 0 ? CURL_CSELECT_ERR : 0);
+      int running = 0;
+      curl_multi_socket_action(handle, each.data.fd, what, &running);
+    }
+  }
+
   CURLM* handle;
+  int ready;                          // epoll set of the sockets that curl watches
+  std::int64_t timer_ms = INT64_MAX;  // of steady_ms()
 };
 
 lane_pool::lane_pool() : impl_(std::make_unique<impl>()) {}
@@ -212,12 +272,12 @@ void lane_pool::abandon(lane& on) {
 }
 
 void lane_pool::push() {
-  int running = 0;
-  curl_multi_perform(impl_->handle, &running);
+  impl_->run_timer();
 }
 
 void lane_pool::turn(const std::function<void(lane& of, int code)>& finished) {
   push();
+  impl_->run_ready();
   int left = 0;
   while (CURLMsg* message = curl_multi_info_read(impl_->handle, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
@@ -233,36 +293,16 @@ void lane_pool::turn(const std::function<void(lane& of, int code)>& finished) {
 }
 
 void lane_pool::wait(std::vector<pollfd>* extra, std::int64_t limit_ms,
-                     const std::vector<lane_pool*>& others) {
-  std::vector<curl_waitfd> fds;
-  fds.reserve(extra->size());
-  for (const pollfd& each : *extra) {
-    // The bits of curl_waitfd are not those of poll().
-    const int wanted = ((each.events & POLLIN) != 0 ? CURL_WAIT_POLLIN : 0) |
-                       ((each.events & POLLOUT) != 0 ? CURL_WAIT_POLLOUT : 0);
-    fds.push_back({each.fd, static_cast<short>(wanted), 0});
+                     const std::vector<const lane_pool*>& pools) {
+  const std::int64_t now_ms = steady_ms();
+  const std::size_t own = extra->size();
+  for (const lane_pool* each : pools) {
+    extra->push_back({each->impl_->ready, POLLIN, 0});
+    limit_ms = std::min(limit_ms, each->impl_->timer_ms - now_ms);
   }
-  for (lane_pool* other : others) {
-    fd_set in;
-    fd_set out;
-    fd_set wrong;
-    FD_ZERO(&in);
-    FD_ZERO(&out);
-    FD_ZERO(&wrong);
-    int last = -1;
-    curl_multi_fdset(other->impl_->handle, &in, &out, &wrong, &last);
-    for (int fd = 0; fd <= last; ++fd) {
-      const int wanted =
-          (FD_ISSET(fd, &in) ? CURL_WAIT_POLLIN : 0) | (FD_ISSET(fd, &out) ? CURL_WAIT_POLLOUT : 0);
-      if (wanted != 0) fds.push_back({fd, static_cast<short>(wanted), 0});
-    }
-    long timer_ms = -1;
-    curl_multi_timeout(other->impl_->handle, &timer_ms);
-    if (timer_ms >= 0) limit_ms = std::min<std::int64_t>(limit_ms, timer_ms);
-  }
-  curl_multi_poll(impl_->handle, fds.data(), static_cast<unsigned int>(fds.size()),
-                  static_cast<int>(std::max<std::int64_t>(0, limit_ms)), nullptr);
-  for (std::size_t i = 0; i < extra->size(); ++i) (*extra)[i].revents = fds[i].revents;
+  // A due time of another clock may lie far ahead: an hour is for ever here.
+  ::poll(extra->data(), extra->size(), static_cast<int>(std::clamp<std::int64_t>(limit_ms, 0, 3'600'000)));
+  extra->resize(own);
 }
 
 }  // namespace busbar::interlock

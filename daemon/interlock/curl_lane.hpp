@@ -56,8 +56,9 @@ class lane_pool {
   // push(), then one call for each lane that has finished. code: 0 is an answer, whatever its status.
   void turn(const std::function<void(lane& of, int code)>& finished);
 
-  // Sleeps until this pool, another, one of `extra` (its revents becomes non-zero) or the limit is due.
-  void wait(std::vector<pollfd>* extra, std::int64_t limit_ms, const std::vector<lane_pool*>& others);
+  // Sleeps until one of the pools, one of `extra` (its revents becomes non-zero) or the limit is due.
+  static void wait(std::vector<pollfd>* extra, std::int64_t limit_ms,
+                   const std::vector<const lane_pool*>& pools);
 
  private:
   struct impl;

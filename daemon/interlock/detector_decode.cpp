@@ -66,7 +66,11 @@ reading decode_detector(std::string_view body, std::string_view expected_id, raw
                         std::string_view quirks) {
   const auto document = parse(body);
   if (!document.has_value()) return unknown("the body is no JSON object");
-  const devices::detector_facts facts = devices::redfish::judge_detector(document->root(), raw, quirks);
+  return decode_detector(document->root(), expected_id, raw, quirks);
+}
+
+reading decode_detector(json_view body, std::string_view expected_id, raw_leak raw, std::string_view quirks) {
+  const devices::detector_facts facts = devices::redfish::judge_detector(body, raw, quirks);
   if (facts.name != expected_id) return unknown("the body is of '" + shown(facts.name) + "'");
   // Spelled out, so that a verdict added to the journal's enum later is unknown here until somebody decides.
   if (facts.verdict == journal::Detector::DRY)

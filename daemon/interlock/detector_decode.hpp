@@ -33,6 +33,9 @@ std::optional<std::vector<std::string>> member_links(std::string_view body);
 reading decode_detector(std::string_view body, std::string_view expected_id, raw_leak raw,
                         std::string_view quirks = {});
 
+reading decode_detector(devices::redfish::json_view body, std::string_view expected_id, raw_leak raw,
+                        std::string_view quirks = {});
+
 // The detector's own analog value (a voltage with a limit).
 raw_leak decode_raw(std::string_view body);
 

@@ -126,14 +126,17 @@ std::string stream_in(std::string_view body) {
   return document.has_value() ? plain(document->root()["ServerSentEventUri"].text()) : std::string();
 }
 
-std::vector<std::pair<std::string, std::string>> expanded_members(std::string_view body) {
-  std::vector<std::pair<std::string, std::string>> found;
+std::size_t each_member(std::string_view body,
+                        const std::function<void(const std::string&, json_view)>& take) {
+  std::size_t found = 0;
   const auto document = parse(body);
   if (!document.has_value()) return found;
   for (const json_view member : document->root()["Members"].items()) {
-    if (found.size() >= members_max) break;
+    if (found >= members_max) break;
     const auto uri = member.link();
-    if (uri.has_value() && member.size() > 1) found.emplace_back(*uri, member.raw());
+    if (!uri.has_value() || member.size() < 2) continue;
+    ++found;
+    take(*uri, member);
   }
   return found;
 }
@@ -153,6 +156,7 @@ event_cutter::outcome event_cutter::feed(std::string_view bytes) {
       found.events += std::exchange(has_data_, false) ? 1 : 0;
     } else if (line_.rfind("data:", 0) == 0) {
       has_data_ = true;
+      found.leak = found.leak || line_.find("Leak") != std::string::npos;
     } else if (line_.rfind("id:", 0) == 0) {
       std::string_view text = std::string_view(line_).substr(3);
       while (!text.empty() && text.front() == ' ') text.remove_prefix(1);

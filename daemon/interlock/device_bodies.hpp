@@ -3,12 +3,14 @@
 // unknown.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "actors/devices/redfish/json.hpp"
 #include "daemon/interlock/trip_logic.hpp"
 
 namespace busbar::interlock {
@@ -55,8 +57,9 @@ void decode_reservoir(std::string_view body, coolant_read* into);
 // ServerSentEventUri; empty: none.
 std::string stream_in(std::string_view body);
 
-// The members of an expanded collection, as (uri, body). Empty: it is none, or gives links alone.
-std::vector<std::pair<std::string, std::string>> expanded_members(std::string_view body);
+// Each member of an expanded collection by its address; their number. 0: it is none, or gives links alone.
+std::size_t each_member(std::string_view body,
+                        const std::function<void(const std::string&, devices::redfish::json_view)>& take);
 
 // Every line of "data:" of a server-sent event stream is looked at for a leak or a sensor's change; the rest
 // of the stream says that it lives. Cuts the stream into events.
@@ -64,7 +67,8 @@ class event_cutter {
  public:
   struct outcome {
     int events = 0;
-    bool gap = false;  // an id is missing, or an event was longer than 64 KiB
+    bool leak = false;  // one of them speaks of a leak
+    bool gap = false;   // an id is missing, or an event was longer than 64 KiB
   };
   outcome feed(std::string_view bytes);
 

@@ -18,6 +18,11 @@ constexpr std::int64_t warm_every_ms = 10'000;    // so that a command finds its
 constexpr std::int64_t stream_silent_ms = 5'000;  // no byte for so long: the stream is taken for lost
 constexpr std::int64_t stream_retry_ms = 2'000;
 constexpr std::size_t jobs_max = 16;
+// An event that does not speak of a leak is followed by a read no sooner than this after the last one: a
+// storm of events costs no more than a device without a stream.
+constexpr std::int64_t event_pace_ms = 250;
+constexpr std::int64_t coolant_every_ms = 500;  // a CDU's connector; its reservoir at every fourth
+constexpr std::uint64_t reservoir_every = 4;
 
 bool same_access(const ArmedDevice& left, const ArmedDevice& right) {
   return left.SerializeAsString() == right.SerializeAsString();
@@ -25,11 +30,15 @@ bool same_access(const ArmedDevice& left, const ArmedDevice& right) {
 
 // What waits for, or is on, the command lane.
 struct job {
-  enum class kind { command, read_back, warm };
+  enum class kind { command, read_back, connector, reservoir, warm };
   kind what = kind::warm;
   std::string key;    // of a command
   std::string valve;  // empty: power
 };
+
+device_walk::aside aside_of(job::kind what) {
+  return what == job::kind::connector ? device_walk::aside::connector : device_walk::aside::reservoir;
+}
 
 }  // namespace
 
@@ -46,7 +55,6 @@ class device_io::connection {
   connection& operator=(const connection&) = delete;
 
   const std::string& name() const { return spec.name(); }
-
   ArmedDevice spec;
   device_walk walk;
   std::int64_t timeout_ms;
@@ -59,14 +67,18 @@ class device_io::connection {
   std::int64_t poll_took_ms = 0;  // sum of the service times of the poll under way
   bool detectors_told = false;    // of the poll under way
   std::int64_t detectors_at_ms = 0;
-  bool poll_again = false;  // an event came while a poll was under way
+  bool poll_again = false;  // an event of a leak came while a poll was under way
+  bool heard = false;       // another event came while a poll was under way
   std::int64_t retry_ms = retry_first_ms;
   std::int64_t login_retry_ms = login_retry_first_ms;
   int failures = 0;  // in a row
   bool lost = true;  // the logic was told so
 
-  std::deque<job> jobs;  // the first is on the lane while it is busy
+  std::deque<job> jobs;     // the first is on the lane while it is busy
+  std::optional<job> lent;  // a command that goes by the poll lane
   std::int64_t warm_at_ms = 0;
+  std::int64_t coolant_at_ms = 0;
+  std::uint64_t coolant_reads = 0;
 
   event_cutter cutter;
   bool streaming = false;
@@ -120,7 +132,7 @@ void device_io::run(const command& what) {
   const bool waits = std::any_of(of.jobs.begin(), of.jobs.end(), [&what](const job& each) {
     return each.what == job::kind::command && each.key == what.key;
   });
-  if (waits) return;
+  if (waits || (of.lent && of.lent->key == what.key)) return;
   // Before every read-back that waits; never before the request that is out.
   auto at = of.jobs.begin() + (of.order.busy() && !of.jobs.empty() ? 1 : 0);
   while (at != of.jobs.end() && at->what == job::kind::command) ++at;
@@ -150,13 +162,41 @@ void device_io::run(const read_detectors& what) {
 
 void device_io::push() {
   commands_.push();
+  polls_.push();
+}
+
+// A command does not wait for a read-back, or for what keeps the connection open, to be served.
+void device_io::lend_poll_lane(connection& of) {
+  const bool waits =
+      of.jobs.size() > 1 && of.jobs[0].what != job::kind::command && of.jobs[1].what == job::kind::command;
+  if (!waits || of.lent || of.poll.busy()) return;
+  const auto request = of.walk.trip_request(of.jobs[1].valve);
+  if (!request.has_value()) return;
+  of.lent = of.jobs[1];
+  of.jobs.erase(of.jobs.begin() + 1);
+  polls_.start(of.poll, *request);
+}
+
+void device_io::lent_finished(connection& of, int curl_code) {
+  const job done = *std::exchange(of.lent, std::nullopt);
+  const http_response response = curl_code == 0 ? of.poll.take_response() : http_response{};
+  if (response.status == 401) {
+    of.walk.drop_session();
+    of.due_ms = clock_();
+    of.jobs.insert(of.jobs.begin() + (of.order.busy() ? 1 : 0), done);
+    return lose(of, of.walk.trouble());
+  }
+  emit_(command_ended{done.key, response.status});
 }
 
 void device_io::start_jobs(connection& of, std::int64_t now_ms) {
-  if (of.order.busy() || of.jobs.empty()) return;
+  if (of.jobs.empty()) return;
+  if (of.order.busy()) return lend_poll_lane(of);
   const job& next = of.jobs.front();
+  const bool aside = next.what == job::kind::connector || next.what == job::kind::reservoir;
   const auto request = next.what == job::kind::command     ? of.walk.trip_request(next.valve)
                        : next.what == job::kind::read_back ? of.walk.read_back_request(next.valve)
+                       : aside                             ? of.walk.aside_request(aside_of(next.what))
                                                            : of.walk.warm_request();
   if (!request.has_value()) {
     // Not known yet: a command waits for the login and the search, all else is asked for again.
@@ -181,6 +221,12 @@ void device_io::job_finished(connection& of, int curl_code) {
   commands_.push();
   if (session_over) return lose(of, of.walk.trouble());
   if (done.what == job::kind::command) return emit_(command_ended{done.key, response.status});
+  if (done.what == job::kind::connector || done.what == job::kind::reservoir) {
+    of.walk.take_aside(aside_of(done.what), response);
+    if (done.what == job::kind::connector)
+      emit_(coolant_seen{of.name(), of.walk.coolant().value_or(coolant_read{})});
+    return;
+  }
   if (done.what != job::kind::read_back || response.status != 200) return;
   if (done.valve.empty()) return emit_(power_read{of.name(), decode_power(response.body)});
   emit_(valve_read{of.name() + "/" + done.valve, decode_valve(response.body).open_percent});
@@ -203,15 +249,22 @@ void device_io::start_stream(connection& of, std::int64_t now_ms) {
 
 // An event says only that something changed: what the detectors say is read, and judged like every reading.
 void device_io::stream_heard(connection& of, std::string_view bytes) {
-  of.streaming = true;
+  set_streaming(of, true);
   of.stream_heard_ms = clock_();
   const event_cutter::outcome seen = of.cutter.feed(bytes);
-  if (seen.events > 0 || seen.gap) poll_at_once(of);
+  if (seen.leak || seen.gap) return poll_at_once(of);
+  if (seen.events > 0) poll_soon(of);
+}
+
+void device_io::set_streaming(connection& of, bool on) {
+  if (std::exchange(of.streaming, on) == on) return;
+  of.walk.read_raw_always(on);
+  emit_(stream_changed{of.name(), on});
 }
 
 // What happened in the gap is read at once; then it is subscribed again.
 void device_io::stream_lost(connection& of, std::int64_t now_ms) {
-  of.streaming = false;
+  set_streaming(of, false);
   of.stream_due_ms = now_ms + stream_retry_ms;
   poll_at_once(of);
 }
@@ -223,7 +276,25 @@ void device_io::poll_at_once(connection& of) {
     of.due_ms = std::min(of.due_ms, clock_());
 }
 
+void device_io::poll_soon(connection& of) {
+  if (of.poll.busy())
+    of.heard = true;
+  else
+    of.due_ms = std::min(of.due_ms, std::max(clock_(), of.detectors_at_ms + event_pace_ms));
+}
+
 // --- polls
+void device_io::start_aside(connection& of, std::int64_t now_ms) {
+  if (now_ms < of.coolant_at_ms || !of.jobs.empty()) return;
+  if (!of.walk.aside_request(device_walk::aside::connector)) return;
+  of.coolant_at_ms = now_ms + coolant_every_ms;
+  of.jobs.push_back({job::kind::connector, {}, {}});
+  const bool level = of.coolant_reads++ % reservoir_every == 0;
+  if (level && of.walk.aside_request(device_walk::aside::reservoir))
+    of.jobs.push_back({job::kind::reservoir, {}, {}});
+  start_jobs(of, now_ms);
+}
+
 void device_io::start_due(std::int64_t now_ms) {
   for (auto& [name, each] : connections_) {
     if (now_ms >= each->warm_at_ms && each->walk.logged_in() && each->jobs.empty()) {
@@ -231,6 +302,7 @@ void device_io::start_due(std::int64_t now_ms) {
       start_jobs(*each, now_ms);
     }
     if (each->walk.logged_in()) start_stream(*each, now_ms);
+    start_aside(*each, now_ms);
     if (each->poll.busy() || each->due_ms > now_ms) continue;
     each->started_ms = now_ms;
     polls_.start(each->poll, each->walk.next());
@@ -243,9 +315,13 @@ void device_io::turn() {
   commands_.turn([this, owner](lane& of, int code) { job_finished(owner(of), code); });
   polls_.turn([this, owner](lane& of, int code) { finished(owner(of), code, clock_()); });
   streams_.turn([this, owner](lane& of, int) { stream_lost(owner(of), clock_()); });
+  // What the answers led to leaves now, not after the next sleep.
+  start_due(clock_());
+  push();
 }
 
 void device_io::finished(connection& of, int curl_code, std::int64_t now_ms) {
+  if (of.lent) return lent_finished(of, curl_code);
   of.poll_took_ms += now_ms - of.started_ms;
   if (curl_code == 0) return after_answer(of, of.walk.on(of.poll.take_response()), now_ms);
   of.walk.on_transport_failure();
@@ -261,6 +337,11 @@ void device_io::finished(connection& of, int curl_code, std::int64_t now_ms) {
   emit_(poll_failed{of.name(), why});
 }
 
+void device_io::online(connection& of) {
+  emit_(device_online{of.name()});
+  emit_(stream_changed{of.name(), of.streaming});
+}
+
 void device_io::lose(connection& of, const std::string& why) {
   of.lost = true;
   emit_(device_lost{of.name(), why});
@@ -271,16 +352,19 @@ void device_io::after_poll(connection& of, std::int64_t now_ms) {
   of.retry_ms = retry_first_ms;
   of.due_ms = now_ms;
   const std::int64_t took = std::exchange(of.poll_took_ms, 0);
-  if (std::exchange(of.lost, false)) emit_(device_online{of.name()});
+  if (std::exchange(of.lost, false)) online(of);
   // The interval is that between two readings of the detectors.
-  const std::int64_t read_ms = of.detectors_told ? of.detectors_at_ms : now_ms;
+  if (!of.detectors_told) of.detectors_at_ms = now_ms;
+  const std::int64_t read_ms = of.detectors_at_ms;
   if (!std::exchange(of.detectors_told, false)) emit_(detectors_read{of.name(), of.walk.readings(), took});
   if (of.spec.kind() == "power_shelf") emit_(power_read{of.name(), of.walk.power()});
   for (const auto& [valve, open] : of.walk.valve_positions())
     emit_(valve_read{of.name() + "/" + valve, open});
   if (of.walk.coolant().has_value()) emit_(coolant_seen{of.name(), *of.walk.coolant()});
   emit_(device_cannot{of.name(), of.walk.cannot()});
-  of.due_ms = std::exchange(of.poll_again, false) ? now_ms : std::max(now_ms, read_ms + interval_(of.name()));
+  const bool heard = std::exchange(of.heard, false);
+  const std::int64_t interval = heard ? std::min(event_pace_ms, interval_(of.name())) : interval_(of.name());
+  of.due_ms = std::exchange(of.poll_again, false) ? now_ms : std::max(now_ms, read_ms + interval);
   start_jobs(of, now_ms);  // a command that waited for the search
 }
 
@@ -298,7 +382,7 @@ void device_io::after_answer(connection& of, device_walk::news news, std::int64_
       of.poll_took_ms = 0;
       of.lost = false;
       start_jobs(of, now_ms);
-      return emit_(device_online{of.name()});
+      return online(of);
     case device_walk::news::detectors_done:
       of.detectors_told = true;
       of.detectors_at_ms = now_ms;
@@ -325,8 +409,10 @@ void device_io::wait(std::vector<pollfd>* extra, std::int64_t limit_ms) {
   const std::int64_t now_ms = clock_();
   for (const auto& [name, each] : connections_) {
     if (!each->poll.busy()) limit_ms = std::min(limit_ms, each->due_ms - now_ms);
+    if (each->coolant_at_ms > now_ms && each->jobs.empty())
+      limit_ms = std::min(limit_ms, each->coolant_at_ms - now_ms);
   }
-  polls_.wait(extra, limit_ms, {&commands_, &streams_});
+  lane_pool::wait(extra, limit_ms, {&polls_, &commands_, &streams_});
 }
 
 }  // namespace busbar::interlock

@@ -1,6 +1,7 @@
 // The interlock's own connections. Each device has three lanes, one request in flight on each, all on the
 // caller's thread: polls, commands with their read-backs, and the event stream where one is offered. A slow
-// device delays nobody else, and a poll delays no command. Bounded: 256 KiB a body, 64 devices.
+// device delays nobody else, and a poll delays no command; one that finds its lane taken by something else
+// goes by that of the polls. Bounded: 256 KiB a body, 64 devices.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +58,18 @@ class device_io {
 
   void start_due(std::int64_t now_ms);
   void start_jobs(connection& of, std::int64_t now_ms);
+  void lend_poll_lane(connection& of);
+  void start_aside(connection& of, std::int64_t now_ms);
   void start_stream(connection& of, std::int64_t now_ms);
   void finished(connection& of, int curl_code, std::int64_t now_ms);
   void job_finished(connection& of, int curl_code);
+  void lent_finished(connection& of, int curl_code);
   void stream_heard(connection& of, std::string_view bytes);
   void stream_lost(connection& of, std::int64_t now_ms);
   void poll_at_once(connection& of);
+  void poll_soon(connection& of);
+  void set_streaming(connection& of, bool on);
+  void online(connection& of);
   void lose(connection& of, const std::string& why);
   void after_answer(connection& of, device_walk::news news, std::int64_t now_ms);
   void after_poll(connection& of, std::int64_t now_ms);

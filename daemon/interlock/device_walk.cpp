@@ -36,6 +36,8 @@ std::string path_of(std::string_view location) {
 }
 
 constexpr const char* group_query = "?$expand=.($levels=1)";
+// A list of sensors is read as a whole while it holds at most so many times the detectors that are asked for.
+constexpr std::size_t sensors_a_detector = 4;
 
 }  // namespace
 
@@ -63,6 +65,7 @@ http_request device_walk::next() const {
   const auto get = [this](const std::string& path) { return http_request{"GET", path, {}, token_}; };
   switch (step.what) {
     case reading_of::group:
+    case reading_of::raw_group:
       return get(step.name + group_query);
     case reading_of::detector:
       return get(found_.at(step.name).uri);
@@ -130,6 +133,7 @@ device_walk::news device_walk::after_root(const http_response& response) {
         fmt::format("the service root links no Sessions or no {}", cdu ? "ThermalEquipment" : "Chassis"));
   root_ = *root;
   expands_ = root_.expands;
+  raw_expands_ = root_.expands;
   stage_ = stage::login;
   return news::none;
 }
@@ -158,9 +162,11 @@ void device_walk::start_search() {
   stage_ = stage::search;
   search_again_ = false;
   found_.clear();
+  dry_bodies_.clear();
   reset_taken_ = false;  // what commands need stays until the search finds it again: a trip does not wait
   connector_uri_.clear();
   reservoir_uri_.clear();
+  coolant_.reset();
   visits_.clear();
   if (device_.kind() == "cdu")
     visits_.push_back({place::thermal, root_.thermal});
@@ -204,7 +210,7 @@ void device_walk::look_at(const visit& at, const std::string& body) {
     case place::detector_list:
       return match_detectors(at, body);
     case place::sensor_list:
-      return match_sensors(body);
+      return match_sensors(at, body);
     case place::system_list:
       return go_on_all(place::system, body);
     case place::system:
@@ -279,10 +285,14 @@ void device_walk::match_detectors(const visit& at, const std::string& body) {
   }
 }
 
-void device_walk::match_sensors(const std::string& body) {
-  for (const std::string& uri : member_links(body).value_or(std::vector<std::string>{})) {
+void device_walk::match_sensors(const visit& at, const std::string& body) {
+  const auto uris = member_links(body).value_or(std::vector<std::string>{});
+  const bool small = uris.size() <= sensors_a_detector * static_cast<std::size_t>(device_.detectors_size());
+  for (const std::string& uri : uris) {
     for (auto& [name, detector] : found_) {
-      if (last_segment(uri) == last_segment(detector.uri)) detector.raw_uri = uri;
+      if (last_segment(uri) != last_segment(detector.uri)) continue;
+      detector.raw_uri = uri;
+      detector.raw_list = small ? at.uri : std::string();
     }
   }
 }
@@ -337,6 +347,12 @@ std::optional<http_request> device_walk::read_back_request(const std::string& va
   const auto found = valves_.find(valve);
   return found == valves_.end() ? std::nullopt
                                 : std::optional(http_request{"GET", found->second.uri, {}, token_});
+}
+
+std::optional<http_request> device_walk::aside_request(aside what) const {
+  const std::string& uri = what == aside::connector ? connector_uri_ : reservoir_uri_;
+  if (!has_aside() || stage_ != stage::poll || token_.empty() || uri.empty()) return std::nullopt;
+  return http_request{"GET", uri, {}, token_};
 }
 
 std::optional<http_request> device_walk::warm_request() const {

@@ -67,6 +67,13 @@ class device_walk {
   std::optional<http_request> read_back_request(const std::string& valve) const;
   std::optional<http_request> warm_request() const;    // keeps a lane's connection open
   std::optional<http_request> stream_request() const;  // of the event stream, where one is offered
+  // What is read beside the polls, so that no reading of detectors waits for it: the coolant at a device that
+  // has detectors too. Nothing: there is none, or it was not found.
+  enum class aside { connector, reservoir };
+  std::optional<http_request> aside_request(aside what) const;
+  void take_aside(aside what, const http_response& response);
+  // Every poll reads the analog values, not every fourth: for polls that are rare.
+  void read_raw_always(bool on) { raw_always_ = on; }
   // What of a trip the device was found not to offer; empty before the search and when nothing is missing.
   const std::string& cannot() const { return cannot_; }
 
@@ -97,13 +104,14 @@ class device_walk {
   };
   enum class stage { root, login, drop_stale, search, poll };
 
-  // A detector found. Its analog value is read at every fourth poll, and at once when the detector does not
-  // say OK; between, the last value counts (a detector that says OK while its own value is wet is found
-  // within four polls).
+  // A detector found. Its analog value is read at every fourth poll (at every one where polls are rare), and
+  // at once when the detector does not say OK; between, the last value counts: a detector that says OK while
+  // its own value is wet is found within four polls.
   struct found_detector {
     std::string uri;
     std::string list_uri;
     std::string raw_uri;
+    std::string raw_list;  // not empty: the values of this list are read together
     raw_leak raw = raw_leak::not_offered;
     std::string body;  // of this poll, until the analog value is there
   };
@@ -111,7 +119,7 @@ class device_walk {
     std::string uri;
     std::string target;
   };
-  enum class reading_of { group, detector, raw, power, valve, connector, reservoir };
+  enum class reading_of { group, raw_group, detector, raw, power, valve, connector, reservoir };
   struct step_of_poll {
     reading_of what{};
     std::string name;  // of a detector or valve; of a group: its list
@@ -130,7 +138,7 @@ class device_walk {
   news fail(std::string why);
   news lose_session();
   void match_detectors(const visit& at, const std::string& body);
-  void match_sensors(const std::string& body);
+  void match_sensors(const visit& at, const std::string& body);
   void take_reset(const std::string& uri, const std::string& body, const char* action);
   std::string what_is_missing() const;
   void start_poll();
@@ -139,6 +147,10 @@ class device_walk {
   void take_group(const std::string& list, const std::string& body);
   void take_detector(const std::string& name, found_detector& detector, const std::string& body);
   void take_raw(const std::string& name, found_detector& detector, const http_response& response);
+  void take_raw_group(const std::string& list, const http_response& response);
+  void note_raw(found_detector& detector, raw_leak raw);
+  bool reads_raw() const;
+  bool has_aside() const { return device_.kind() == "cdu" && !device_.detectors().empty(); }
   void take_other(const step_of_poll& done, const http_response& response);
   void judge(const std::string& name, found_detector& detector);
   void finish_poll();
@@ -159,7 +171,14 @@ class device_walk {
   std::string connector_uri_;  // of a CDU
   std::string reservoir_uri_;
   std::string stream_uri_;
-  bool expands_ = false;           // a collection gives its members' bodies in one answer
+  bool expands_ = false;      // a collection gives its members' bodies in one answer
+  bool raw_expands_ = false;  // and so does that of the sensors
+  bool raw_always_ = false;
+  // An answer that is byte by byte the last one, of which every detector was dry, is not judged again while
+  // no analog value has changed.
+  std::map<std::string, std::string> dry_bodies_;  // by list
+  std::map<std::string, reading> dry_readings_;
+  bool plan_with_raw_ = false;     // this poll reads the analog values
   std::deque<step_of_poll> plan_;  // what is left of this poll
   std::uint64_t polls_ = 0;
   std::uint64_t polls_since_search_ = 0;

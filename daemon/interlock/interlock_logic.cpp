@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/core/mutant.hpp"
 #include "daemon/interlock/interlock_rules.hpp"
@@ -138,6 +139,7 @@ void on(state& of, const device_online& what, std::int64_t now_ms, effects& out)
   device_state* device = find_device(of, what.device);
   if (device == nullptr) return;
   device->online = true;
+  device->streaming = false;
   device->trouble.clear();
   run_trips(of, reach_changed{what.device, true}, now_ms, out);
   out.push_back(say{false, what.device + ": logged in"});
@@ -159,6 +161,11 @@ void on(state& of, const poll_failed& what, std::int64_t, effects&) {
   if (device_state* device = find_device(of, what.device); device != nullptr) device->trouble = what.why;
 }
 
+// What its interval was holds until it is read again: the end of a stream makes no reading stale.
+void on(state& of, const stream_changed& what, std::int64_t, effects&) {
+  if (device_state* device = find_device(of, what.device); device != nullptr) device->streaming = what.lives;
+}
+
 void on(state& of, const detectors_read& what, std::int64_t now_ms, effects& out) {
   device_state* device = find_device(of, what.device);
   if (device == nullptr) return;
@@ -178,8 +185,10 @@ void on(state& of, const detectors_read& what, std::int64_t now_ms, effects& out
   for (const auto& [number, line] : of.unwritten) {
     if (number <= before) out.push_back(write_latch{line});  // the disk refused before
   }
+  const std::int64_t before_ms = std::exchange(device->interval_ms, poll_interval_ms(of, *device));
   const std::string why = why_not_armed(of, *device, now_ms);
-  if (was_armed == why.empty() && was_dry == all_dry(of, *device)) return;
+  const bool same_interval = before_ms == device->interval_ms;
+  if (was_armed == why.empty() && was_dry == all_dry(of, *device) && same_interval) return;
   if (was_armed != why.empty()) {
     out.push_back(
         say{!why.empty() && !is_blind(*device, now_ms),

@@ -34,8 +34,10 @@ struct device_state {
   std::optional<std::int64_t> read_at_ms;     // end of that poll
   std::optional<std::int64_t> dry_since_ms;   // every needed detector dry in each poll since
   std::string cannot;  // what of a trip the device does not offer; empty: nothing is missing
-  std::array<std::int64_t, 9> poll_times_ms{};  // of the last polls, for the median
+  std::array<std::int64_t, 31> poll_times_ms{};  // of the last polls, for the median
   std::size_t polls = 0;
+  bool streaming = false;        // its event stream lives
+  std::int64_t interval_ms = 0;  // that followed the last reading
   std::int64_t blind_since_ms = 0;
   std::int64_t blind_until_ms =
       0;  // 0: no window; a window that is extended still ends 10 minutes after its start
@@ -93,6 +95,10 @@ struct poll_failed {
   std::string device;
   std::string why;
 };
+struct stream_changed {
+  std::string device;
+  bool lives = false;
+};
 struct device_cannot {  // found out at the device: an action that a trip needs is not offered
   std::string device;
   std::string what;  // empty: all is offered
@@ -139,10 +145,10 @@ struct lines_known {  // busbard has seen lines up to this number; beyond our ow
   std::int64_t wall_ns = 0;
 };
 
-using event =
-    std::variant<loaded, lines_known, record_offered, record_stored, device_online, device_lost,
-                 detectors_read, poll_failed, device_cannot, coolant_seen, power_read, valve_read,
-                 command_ended, trip_requested, bypass_asked, blind_asked, reset_asked, latch_written, tick>;
+using event = std::variant<loaded, lines_known, record_offered, record_stored, device_online, device_lost,
+                           detectors_read, poll_failed, stream_changed, device_cannot, coolant_seen,
+                           power_read, valve_read, command_ended, trip_requested, bypass_asked, blind_asked,
+                           reset_asked, latch_written, tick>;
 
 // Effects, run in order. Disk writes are synchronous; their results come back as events before the next event
 // is fed.
@@ -174,8 +180,13 @@ using effect = std::variant<store_record, follow_devices, command, read_back, re
 // When step() wants a tick; nothing: not before something else happens.
 std::optional<std::int64_t> next_due_ms(const state& of);
 
-// max(poll_min, poll_service_times x the median of the last poll times).
+// max(poll_min, poll_service_times x the median of the last poll times), in steps of 50 ms. A tray that is
+// dry and whose event stream lives is read again once a second, as is what has no detectors: its power, its
+// valves.
 std::int64_t poll_interval_ms(const state& of, const device_state& device);
+
+// Beyond this age a reading is stale.
+std::int64_t stale_after_ms(const state& of, const device_state& device);
 
 // A device's row and the whole heartbeat, as they stand at now_ms. Freshness is judged here, so silence alone
 // disarms.

@@ -9,8 +9,10 @@ namespace busbar::interlock {
 namespace {
 
 constexpr std::int64_t poll_interval_max_ms =
-    10'000;                                   // a slower BMC is not protection: its reading goes stale
-constexpr std::size_t rack_leak_latches = 2;  // from so many latched devices on it is a leak of the rack
+    10'000;                                    // a slower BMC is not protection: its reading goes stale
+constexpr std::int64_t reread_ms = 1'000;      // beside an event stream, and of what has no detectors
+constexpr std::int64_t interval_step_ms = 50;  // so that it does not change with every poll
+constexpr std::size_t rack_leak_latches = 2;   // from so many latched devices on it is a leak of the rack
 
 }  // namespace
 
@@ -43,7 +45,7 @@ std::string why_not_armed(const state& of, const device_state& device, std::int6
     return device.trouble.empty() ? "detectors not read yet" : "detectors not read yet: " + device.trouble;
   }
   const std::int64_t age = now_ms - *device.read_at_ms;
-  const std::int64_t limit = limits_of(*of.record).stale_polls * poll_interval_ms(of, device);
+  const std::int64_t limit = stale_after_ms(of, device);
   if (age > limit && !BUSBAR_MUTANT(interlock_trusts_stale_reading))
     return fmt::format("no whole poll for {} ms, limit {}: {}", age, limit, device.trouble);
   for (const std::string& detector : device.spec.detectors()) {
@@ -104,12 +106,24 @@ std::string why_rack_not_armed(const state& of) {
 std::int64_t poll_interval_ms(const state& of, const device_state& device) {
   const limits set = of.record.has_value() ? limits_of(*of.record) : limits{};
   const std::size_t count = std::min(device.polls, device.poll_times_ms.size());
-  if (count == 0) return set.poll_min_ms;
-  auto times = device.poll_times_ms;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2);
-  std::nth_element(times.begin(), middle, times.begin() + static_cast<std::ptrdiff_t>(count));
-  return std::clamp(set.poll_service_times * *middle, set.poll_min_ms,
-                    std::max(set.poll_min_ms, poll_interval_max_ms));
+  std::int64_t interval = set.poll_min_ms;
+  if (count > 0) {
+    auto times = device.poll_times_ms;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    std::nth_element(times.begin(), middle, times.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::int64_t wanted = set.poll_service_times * *middle;
+    interval = std::clamp((wanted + interval_step_ms - 1) / interval_step_ms * interval_step_ms,
+                          set.poll_min_ms, std::max(set.poll_min_ms, poll_interval_max_ms));
+  }
+  // The CDU's leak events are not relied upon: one drop there is the whole rack's.
+  const bool told = device.streaming && is_tray(device.spec) && all_dry(of, device);
+  const bool silent = device.spec.detectors().empty();
+  return told || silent ? std::max(interval, reread_ms) : interval;
+}
+
+std::int64_t stale_after_ms(const state& of, const device_state& device) {
+  const std::int64_t polls = of.record.has_value() ? limits_of(*of.record).stale_polls : limits{}.stale_polls;
+  return polls * std::max(device.interval_ms, poll_interval_ms(of, device));
 }
 
 DeviceStatus device_status(const state& of, const device_state& device, std::int64_t now_ms) {
@@ -118,8 +132,7 @@ DeviceStatus device_status(const state& of, const device_state& device, std::int
   std::string reason = why_not_armed(of, device, now_ms);
   row.set_armed(reason.empty());
   const bool fresh =
-      device.read_at_ms.has_value() &&
-      now_ms - *device.read_at_ms <= limits_of(*of.record).stale_polls * poll_interval_ms(of, device);
+      device.read_at_ms.has_value() && now_ms - *device.read_at_ms <= stale_after_ms(of, device);
   for (const std::string& name : device.spec.detectors()) {
     if (is_bypassed(of.trip, device.spec.name(), name)) continue;  // shown among the bypasses, never as dry
     const reading seen = reading_of(device, name);

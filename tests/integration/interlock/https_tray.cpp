@@ -139,7 +139,8 @@ struct https_tray::impl {
 
   std::string answer_to(const http_request& request) {
     std::unique_lock guard(mutex);
-    changed.wait(guard, [this] { return !stalled; });
+    changed.wait(guard,
+                 [this, &request] { return !stalled && (stopping || held.empty() || request.path != held); });
     const http_response response = bodies.serve(request);
     std::string text =
         fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
@@ -157,6 +158,7 @@ struct https_tray::impl {
   std::condition_variable changed;
   tray bodies;
   bool stalled = false;
+  std::string held;
   bool stopping = false;
   std::set<int> open;
   std::vector<std::thread> threads;
@@ -191,6 +193,19 @@ void https_tray::stall(bool on) {
     impl_->stalled = on;
   }
   impl_->changed.notify_all();
+}
+
+void https_tray::hold(const std::string& path) {
+  {
+    const std::lock_guard guard(impl_->mutex);
+    impl_->held = path;
+  }
+  impl_->changed.notify_all();
+}
+
+std::size_t https_tray::connections() const {
+  const std::lock_guard guard(impl_->mutex);
+  return impl_->threads.size();
 }
 
 void https_tray::ignore_off(bool on) {

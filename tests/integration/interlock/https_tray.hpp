@@ -25,6 +25,10 @@ class https_tray {
   void make_dry(const std::string& detector);
   // Takes connections and requests, answers none.
   void stall(bool on);
+  // Requests of this path are taken and not answered, those of others are; "" lets all go.
+  void hold(const std::string& path);
+  // How many it has accepted so far.
+  std::size_t connections() const;
   // ForceOff is acknowledged and has no effect.
   void ignore_off(bool on);
   std::vector<http_request> asked() const;

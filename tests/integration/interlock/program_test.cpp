@@ -103,6 +103,29 @@ TEST_F(interlock_program, turns_off_the_tray_that_leaks_reads_it_off_and_leaves_
   EXPECT_TRUE((*client).gate("r01/c02").allowed);
 }
 
+TEST_F(interlock_program, sends_a_command_by_the_lane_of_the_polls_while_its_own_waits_for_an_answer) {
+  https_tray tray;
+  const auto running = start();
+  watched_client client(socket("interlock"));
+  ArmingRecord record = record_of(1, {tray.device("r01/c01")});
+  record.mutable_limits()->set_request_timeout_ms(30'000);
+  ASSERT_TRUE(client.arm(record).ok());
+  ASSERT_TRUE(client.until_gate("r01/c01", true));
+  tray.hold(test::system_path);  // the read-back that follows the first ForceOff
+  tray.make_wet("0_ColdPlate");
+  const auto commands = [&tray] {
+    const auto asked = tray.asked();
+    return std::count_if(asked.begin(), asked.end(),
+                         [](const http_request& each) { return each.path == test::reset_path; });
+  };
+  ASSERT_TRUE(client.until([&commands](const rack::interlock_view&) { return commands() >= 2; }));
+  EXPECT_EQ(tray.connections(), 2U) << "the read-back was given up, or the command had to open a connection";
+  tray.hold("");
+  ASSERT_TRUE(client.until([](const rack::interlock_view& view) {
+    return view.status->open_trips_size() == 1 && view.status->open_trips(0).closed();
+  }));
+}
+
 TEST_F(interlock_program, carries_a_trip_on_that_a_kill_9_interrupted) {
   https_tray tray;
   auto running = start();
