@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/core/clock.hpp"
+#include "actors/core/reading_board.hpp"
 #include "busbar/journal/spec.pb.h"
 #include "busbar/journal/state.pb.h"
 
@@ -119,6 +121,20 @@ struct cooling_facts {
   std::optional<double> return_c;
   std::vector<detector_facts> detectors;  // this rack's group: rope, pan
   std::string cdu_health;
+  std::string certificate_sha256;  // that it was read under; empty: the driver cannot tell
+};
+
+// Where a CDU keeps what is this rack's. Empty: by the rack's name.
+struct cooling_place {
+  std::string connector;
+  std::vector<std::string> detectors;  // full names; one that the CDU does not show is unknown
+};
+
+struct telemetry_plan {
+  std::string member;             // "r01/c07": names of its points begin so
+  std::vector<std::string> fast;  // Ids of reports that are read each second where the device streams none; others: 10 s
+  std::shared_ptr<core::reading_board> board;
+  std::function<core::instant()> clock;  // asked on the I/O thread
 };
 
 enum class reset_type { on, force_off, graceful_shutdown, force_restart, power_cycle };

@@ -7,6 +7,7 @@
 #include "actors/core/errors.hpp"
 #include "actors/devices/redfish/decode.hpp"
 #include "actors/devices/redfish/json.hpp"
+#include "actors/devices/redfish/metric_report.hpp"
 
 namespace busbar::devices {
 
@@ -117,29 +118,27 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
 
 absl::StatusOr<point_batch> decode_metric_report(std::string_view body, std::string_view uri,
                                                  std::int64_t received_ns) {
-  const auto document = json_document::parse(body);
-  if (!document || !document->root()["MetricValues"].is_array()) {
+  redfish::metric_report report;
+  if (!report.read(body)) {
     return core::make_fault(core::fault::BMC_BAD_DATA, std::string(uri) + " is no metric report");
   }
   point_batch batch;
-  for (const json_view& row : document->root()["MetricValues"].items()) {
-    const auto name = row["MetricProperty"].text() ? row["MetricProperty"].text() : row["MetricId"].text();
-    if (!name) {
+  for (std::size_t i = 0; i < report.size(); ++i) {
+    const redfish::metric_row& row = report[i];
+    if (row.property.empty() && row.id.empty()) {
       ++batch.bad;
       continue;
     }
     named_point one;
-    one.name = *name;
+    one.name = row.property.empty() ? row.id : row.property;
     one.reading.received_ns = received_ns;
     one.reading.source = std::string(uri);
-    const json_view value = row["MetricValue"];
-    one.reading.value = value.lenient_number();
-    if (!one.reading.value) one.reading.raw = value.raw().substr(0, 60);
-    const auto time = row["Timestamp"].text();
-    one.reading.source_time_ns = time ? parse_time(*time).value_or(0) : 0;
-    const bool stale = row["Oem"]["Nvidia"]["MetricValueStale"].boolean().value_or(false);
+    if (row.value == redfish::metric_row::form::number) one.reading.value = row.number;
+    if (row.value == redfish::metric_row::form::text) one.reading.value = redfish::parse_number(row.text);
+    if (!one.reading.value) one.reading.raw = row.text.substr(0, 60);
+    one.reading.source_time_ns = parse_time(row.timestamp).value_or(0);
     one.reading.quality = !one.reading.value ? point_quality::bad
-                          : stale            ? point_quality::stale
+                          : row.stale        ? point_quality::stale
                                              : point_quality::good;
     add(batch, std::move(one));
   }

@@ -153,6 +153,8 @@ void set_method(transfer& exchange) {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.c_str());
 }
 
+constexpr long flow_buffer = 128 * 1024;  // a whole report at one go
+
 void set_up(transfer& exchange, const std::string& address, const curl_options& options) {
   CURL* const easy = exchange.easy;
   const std::string url = (options.tls ? "https://" : "http://") + address + exchange.request.path;
@@ -168,7 +170,10 @@ void set_up(transfer& exchange, const std::string& address, const curl_options& 
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);  // the pin verifies, in check_pin
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(exchange.request.timeout.count()));
+  const bool flows = exchange.request.flow != nullptr;
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                   flows ? 0L : static_cast<long>(exchange.request.timeout.count()));
+  if (flows) curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, flow_buffer);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(std::min(options.connect_timeout, exchange.request.timeout).count()));
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -224,7 +229,7 @@ class curl_loop {
   explicit curl_loop(curl_options options) : options_(options) {
     initialise_curl_once();
     multi_ = curl_multi_init();
-    curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, 2L);
+    curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, 3L);  // two requests and the event stream
     curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 256L);
   }
   ~curl_loop() { curl_multi_cleanup(multi_); }
@@ -258,7 +263,11 @@ class curl_loop {
     if (exchange->easy == nullptr || stopping_) return refuse(*exchange);
     set_up(*exchange, address, options_);
     CURL* const easy = exchange->easy;
+    if (exchange->request.flow != nullptr) {
+      exchange->request.flow->stop = [this, easy] { finish(easy, CURLE_ABORTED_BY_CALLBACK); };
+    }
     if (curl_multi_add_handle(multi_, easy) != CURLM_OK) return refuse(*exchange);
+    if (exchange->request.flow != nullptr) flows_.push_back(easy);
     transfers_.emplace(easy, std::move(exchange));
   }
 
@@ -272,6 +281,7 @@ class curl_loop {
       const bool worked = run_posted() | run_due();
       int running = 0;
       curl_multi_perform(multi_, &running);
+      hand_over_flows();
       finish_transfers();
       if (stopping_) {
         abandon_transfers();
@@ -284,6 +294,7 @@ class curl_loop {
 
  private:
   static void refuse(const transfer& exchange) {
+    if (exchange.request.flow != nullptr) exchange.request.flow->stop = nullptr;
     http_outcome outcome;
     outcome.error = transport_error::unreachable;
     outcome.detail = "the I/O loop is stopping";
@@ -333,6 +344,25 @@ class curl_loop {
     }
   }
 
+  // Outside of libcurl's own calls, so that whoever gets the bytes may send, stop and open as it likes.
+  void hand_over_flows() {
+    const std::vector<CURL*> flows = flows_;
+    for (CURL* const easy : flows) {
+      const auto found = transfers_.find(easy);
+      if (found == transfers_.end() || found->second->reply.body.empty()) continue;
+      transfer& exchange = *found->second;
+      long status = 0;
+      curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+      if (status != 200) continue;  // the body of an error is gathered
+      const auto flow = exchange.request.flow;
+      bytes_.swap(exchange.reply.body);
+      exchange.reply.body.clear();
+      const bool go_on = flow->on_bytes(bytes_);
+      bytes_.clear();
+      if (!go_on && transfers_.contains(easy)) finish(easy, CURLE_ABORTED_BY_CALLBACK);
+    }
+  }
+
   void abandon_transfers() {
     while (!transfers_.empty()) finish(transfers_.begin()->first, CURLE_ABORTED_BY_CALLBACK);
   }
@@ -343,12 +373,18 @@ class curl_loop {
     const auto exchange = std::move(found->second);
     transfers_.erase(found);
     curl_multi_remove_handle(multi_, easy);
+    if (exchange->request.flow != nullptr) {
+      exchange->request.flow->stop = nullptr;
+      std::erase(flows_, easy);
+    }
     exchange->callback(outcome_of(*exchange, code));
   }
 
   const curl_options options_;
   CURLM* multi_ = nullptr;
   std::map<CURL*, std::unique_ptr<transfer>> transfers_;                   // I/O thread
+  std::vector<CURL*> flows_;                                               // I/O thread; among transfers_
+  std::string bytes_;                                                      // being handed over
   std::multimap<steady_clock::time_point, std::function<void()>> timers_;  // I/O thread
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;

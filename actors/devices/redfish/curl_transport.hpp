@@ -1,5 +1,5 @@
 // The real I/O: one thread with libcurl's multi interface and its own timers for all devices of a daemon.
-// TLS 1.2 or newer, connections kept alive, at most two a device, redirects not followed. BMCs sign their own
+// TLS 1.2 or newer, connections kept alive, at most two a device and one for its event stream, redirects not followed. BMCs sign their own
 // certificates, so the pin is the verification: it is compared in libcurl's pre-request callback, on new and
 // on reused connections alike, before any header is written.
 #pragma once

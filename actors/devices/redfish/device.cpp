@@ -245,11 +245,68 @@ void device::fail_queued(const absl::Status& status) {
   }
 }
 
+void device::open_stream(const std::string& uri, stream_sink sink) {
+  close_stream();
+  request wanted;
+  wanted.uri = uri;
+  if (closed_ || !has_session() || !uri.starts_with('/') || uri.starts_with("//")) {
+    const absl::Status why =
+        closed_ ? closed_fault()
+                : make_fault(fault::BMC_BAD_DATA,
+                             fmt::format("no event stream at {:?} on {}: no session, or no path on itself", uri,
+                                         address_));
+    return run([ended = std::move(sink.ended), why] { ended(response{why, 0, {}, {}}); });
+  }
+  http_request out;
+  out.path = uri;
+  out.pin = pin_;
+  out.headers = {{"Accept", "text/event-stream"}, {"OData-Version", "4.0"}, {"X-Auth-Token", token_}};
+  out.flow = flow_ = std::make_shared<http_flow>();
+  stream_ = std::move(sink);
+  const std::uint64_t number = ++stream_number_;
+  const std::weak_ptr<device> weak = weak_from_this();
+  flow_->on_bytes = [weak, number](std::string_view bytes) {
+    const auto self = weak.lock();
+    if (!self || self->stream_number_ != number || !self->flow_) return false;
+    const auto take = self->stream_.bytes;  // may replace the stream
+    take(bytes);
+    return self->stream_number_ == number && self->flow_ != nullptr;
+  };
+  transport_->send(address_, std::move(out), [weak, number](http_outcome outcome) {
+    const auto self = weak.lock();
+    if (!self) return;
+    auto shared = std::make_shared<http_outcome>(std::move(outcome));
+    self->run([self, number, shared] { self->stream_ended(number, std::move(*shared)); });
+  });
+}
+
+void device::stream_ended(std::uint64_t number, http_outcome outcome) {
+  if (number != stream_number_ || flow_ == nullptr) return;  // closed or replaced by us
+  flow_.reset();
+  const auto ended = std::exchange(stream_, {}).ended;
+  if (!ended) return;
+  if (outcome.error == transport_error::none) {
+    return ended(response{absl::OkStatus(), outcome.reply.status, std::move(outcome.reply.headers),
+                          std::move(outcome.reply.body)});
+  }
+  request asked;
+  asked.uri = "its event stream";
+  ended(response{fault_for(asked, outcome), 0, {}, {}});
+}
+
+void device::close_stream() {
+  const auto flow = std::exchange(flow_, nullptr);
+  stream_ = {};
+  const auto stop = flow ? flow->stop : nullptr;  // a copy: it is taken away while it runs
+  if (stop) stop();
+}
+
 void device::close() {
   const auto self = shared_from_this();
   run([self] {
     if (self->closed_) return;
     self->closed_ = true;
+    self->close_stream();
     self->token_.clear();
     self->login_ = {};
     self->listener_ = nullptr;

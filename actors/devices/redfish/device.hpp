@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/devices/bmc.hpp"
@@ -67,6 +68,12 @@ struct response {
   bool good() const { return status.ok() && http >= 200 && http < 300; }
 };
 
+// The one event stream. Every callback comes on the I/O thread.
+struct stream_sink {
+  std::function<void(std::string_view bytes)> bytes;
+  std::function<void(response)> ended;  // exactly once, unless close_stream() ended it; http 0: no answer came
+};
+
 struct device_figures {
   std::uint64_t sent = 0;
   std::uint64_t failed = 0;  // no answer, or 5xx
@@ -89,6 +96,12 @@ class device : public std::enable_shared_from_this<device> {
   callback_of<response> send(request wanted);
   void close();
   bool closed() const { return closed_; }
+
+  // Beside the budget of requests, with the session's token; without one it ends at once. One at a time: a new one
+  // replaces the old. The driver sends no request for it and logs in for nothing.
+  void open_stream(const std::string& uri, stream_sink sink);
+  void close_stream();
+  bool has_session() const { return !token_.empty() && !logging_in_; }
   // Whether the service root says that $expand=. works; lists then come with their bodies.
   void set_expands(bool expands) { expands_ = expands; }
   bool expands() const { return expands_; }
@@ -140,6 +153,7 @@ class device : public std::enable_shared_from_this<device> {
   void all_well();
   void give(const std::shared_ptr<entry>& item, response answer);
   void fail_queued(const absl::Status& status);
+  void stream_ended(std::uint64_t number, http_outcome outcome);
   absl::Status fault_for(const request& wanted, const http_outcome& outcome) const;
   absl::Status closed_fault() const;
 
@@ -161,6 +175,10 @@ class device : public std::enable_shared_from_this<device> {
   int silent_ = 0;  // time-outs in a row
   bool closed_ = false;
   bool expands_ = false;
+
+  std::shared_ptr<http_flow> flow_;  // of the event stream; null: there is none
+  stream_sink stream_;
+  std::uint64_t stream_number_ = 0;
 
   std::deque<std::function<void()>> ready_;
   bool draining_ = false;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,14 +26,23 @@ struct http_part {
   std::string file_path;
 };
 
+// An answer without an end (an event stream), taken as it comes. on_bytes gets the body of a 200, on the I/O thread;
+// false ends the exchange. stop is set by the transport while the exchange is under way: it ends it, with the usual
+// callback, and is called on the I/O thread.
+struct http_flow {
+  std::function<bool(std::string_view bytes)> on_bytes;
+  std::function<void()> stop;
+};
+
 struct http_request {
   http_method method = http_method::get;
   std::string path;  // "/redfish/v1/Systems?$skip=50"
   http_headers headers;
   std::string body;  // JSON; unused when there are parts
   std::vector<http_part> parts;
-  std::chrono::milliseconds timeout{10'000};
+  std::chrono::milliseconds timeout{10'000};  // a flow has none: who opened it watches its silence
   std::string pin;  // SHA-256 of the DER certificate, hex; empty: any certificate, and report it
+  std::shared_ptr<http_flow> flow;  // null: the body is gathered
 };
 
 struct http_reply {
@@ -56,8 +66,8 @@ std::optional<std::string> header_of(const http_headers& headers, std::string_vi
 
 using http_callback = std::function<void(http_outcome)>;
 
-// Calls back exactly once for every send, within the request's timeout, on the I/O thread or inline from
-// send.
+// Calls back exactly once for every send, within the request's timeout (a flow: when it has ended), on the I/O thread
+// or inline from send.
 class http_transport {
  public:
   virtual ~http_transport() = default;

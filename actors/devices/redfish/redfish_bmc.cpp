@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/devices/redfish/driver.hpp"
+#include "actors/devices/redfish/telemetry_reader.hpp"
 
 namespace busbar::devices::redfish {
 namespace {
@@ -43,7 +44,24 @@ class redfish_bmc final : public bmc {
   redfish_bmc(driver_ptr made, std::shared_ptr<scheduler> loop)
       : driver_(std::move(made)), loop_(std::move(loop)) {}
   ~redfish_bmc() override {
-    loop_->post([d = driver_] { d->device->close(); });
+    loop_->post([d = driver_, telemetry = telemetry_] {
+      if (*telemetry) (*telemetry)->stop();
+      d->device->close();
+    });
+  }
+
+  void start_telemetry(telemetry_plan plan) override {
+    loop_->post([d = driver_, telemetry = telemetry_, loop = loop_, plan = std::move(plan)] {
+      if (*telemetry) (*telemetry)->stop();
+      *telemetry = std::make_shared<telemetry_reader>(d, loop, plan);
+      (*telemetry)->start();
+    });
+  }
+  void stop_telemetry() override {
+    loop_->post([telemetry = telemetry_] {
+      if (*telemetry) (*telemetry)->stop();
+      telemetry->reset();
+    });
   }
 
   void probe(answer<probe_facts> reply) override { run(&redfish::probe, std::move(reply)); }
@@ -144,6 +162,9 @@ class redfish_bmc final : public bmc {
 
   const driver_ptr driver_;
   const std::shared_ptr<scheduler> loop_;
+  // Of the I/O thread; the tasks that use it may outlive this.
+  const std::shared_ptr<std::shared_ptr<telemetry_reader>> telemetry_ =
+      std::make_shared<std::shared_ptr<telemetry_reader>>();
 };
 
 class redfish_cooling final : public cooling_source {
