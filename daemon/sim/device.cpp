@@ -241,6 +241,8 @@ http_reply device::get(const std::string& path, std::string_view query, instant 
     http_reply reply = empty_reply(200);
     reply.headers["Content-Type"] = "text/event-stream";
     reply.event_stream = true;
+    reply.reports = query.find("EventFormatType") != std::string_view::npos &&
+                    query.find("MetricReport") != std::string_view::npos;
     return reply;
   }
   std::optional<json> body = body_of(path, now);
@@ -385,9 +387,23 @@ std::optional<json> device::report_body(const std::string& path, instant now) co
                 {"Schedule", {{"RecurrenceInterval", "PT1S"}}},
                 {"Status", {{"State", "Enabled"}}}};
   }
+  return metric_report(path, *name, report->second, now);
+}
+
+std::vector<json> device::metric_reports(instant now) const {
+  std::vector<json> all;
+  for (const auto& [name, rows] : tree_->reports()) {
+    all.push_back(metric_report("/redfish/v1/TelemetryService/MetricReports/" + name, name, rows, now));
+  }
+  return all;
+}
+
+json device::metric_report(const std::string& path, const std::string& name, const std::vector<report_row>& rows,
+                           instant now) const {
+  static constexpr std::string_view definitions = "/redfish/v1/TelemetryService/MetricReportDefinitions";
   const std::string stamp = around_.wall(now);
   json values = json::array();
-  for (const report_row& row : report->second) {
+  for (const report_row& row : rows) {
     const json reading = value(parse_value_name(row.value), now);
     if (!reading.is_null() && !hidden(row.property.substr(0, row.property.find('#')), now)) {
       values.push_back({{"MetricProperty", row.property},
@@ -395,14 +411,15 @@ std::optional<json> device::report_body(const std::string& path, instant now) co
                         {"MetricValue", reading.is_string() ? reading.get<std::string>() : reading.dump()}});
     }
   }
+  points_reported_ += values.size();
   return json{{"@odata.id", path},
               {"@odata.type", "#MetricReport.v1_4_2.MetricReport"},
-              {"Id", *name},
-              {"Name", *name},
+              {"Id", name},
+              {"Name", name},
               {"ReportSequence", std::to_string(now / std::chrono::seconds(1))},
               {"Timestamp", stamp},
-              {"MetricValues", values},
-              {"MetricReportDefinition", {{"@odata.id", std::string(definitions) + "/" + *name}}}};
+              {"MetricValues", std::move(values)},
+              {"MetricReportDefinition", {{"@odata.id", std::string(definitions) + "/" + name}}}};
 }
 
 }  // namespace busbar::sim

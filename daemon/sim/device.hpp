@@ -49,6 +49,8 @@ class device {
   virtual bool host_powered() const { return false; }
   virtual json truth(instant now) const;
   virtual json save() const;
+  // All of its MetricReports, as an event stream carries them.
+  std::vector<json> metric_reports(instant now) const;
   virtual void load(const json& saved);
 
   access_control& control() { return access_; }
@@ -93,6 +95,8 @@ class device {
   void expand_members(json& body, instant now) const;
   http_reply do_post(const http_request& request, const std::string& path, const access& who, instant now,
                      request_note& note);
+  json metric_report(const std::string& path, const std::string& name, const std::vector<report_row>& rows,
+                     instant now) const;
   http_reply do_patch(const std::string& path, const json& body, const access& who, instant now,
                       request_note& note);
   http_reply do_delete(const std::string& path, const access& who, request_note& note);
@@ -122,6 +126,7 @@ class device {
 };
 
 // A version 4 UUID made of a hash.
+  mutable std::uint64_t points_reported_ = 0;  // rows of MetricReports that were given out
 std::string uuid_of(std::uint64_t key);
 // Digits of a part that names one: gpu2 -> 2; nullopt when there are none.
 std::optional<int> number_in(std::string_view text);

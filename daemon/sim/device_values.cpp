@@ -121,7 +121,8 @@ json device::truth(instant now) const {
   return {{"member", identity_.member}, {"address", identity_.address},
           {"mac", identity_.mac},       {"serial", identity_.serial},
           {"bmc_alive", bmc_alive_},    {"sessions", access_.sessions().size()},
-          {"accounts", accounts},       {"firmware", versions}};
+          {"accounts", accounts},       {"firmware", versions},
+          {"points_reported", points_reported_}};
 }
 
 json device::save() const {

@@ -27,6 +27,7 @@ struct http_reply {
   std::string body;
   std::uint64_t number = 0;  // of the request in the journal; 0: none
   bool event_stream = false;  // the connection stays open and carries server-sent events
+  bool reports = false;       // of an event stream: it carries the metric reports, each second, and no other event
 };
 
 }  // namespace busbar::sim

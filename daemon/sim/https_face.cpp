@@ -88,7 +88,7 @@ class https_face::impl {
   void start();
   void stop();
   void replace_certificate(const std::string& address, const key_pair& certificate);
-  void send_event(const std::string& address, const std::string& event);
+  void send_event(const std::string& address, const std::string& event, bool of_reports = false);
 
  private:
   class connection;
@@ -101,6 +101,7 @@ class https_face::impl {
   };
 
   void beat();
+  void send_reports(const std::string& address);
   void accept(listener& on);
   void admit(listener& on, tcp::socket socket);
   // Model loop: the device takes the next request when it is free.
@@ -138,6 +139,7 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   void send_event(const std::string& event) {
     push("id: " + std::to_string(++last_event_) + "\ndata: " + event + "\n\n");
   }
+  bool carries_reports() const { return reports_; }
   // A line that says nothing but that the stream lives.
   void send_heartbeat() { push(": alive\n\n"); }
 
@@ -183,6 +185,7 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
       close();
       return;
     }
+    reports_ = reply.reports;
     if (reply.event_stream && !enter_streams()) {
       reply = http_reply{};
       reply.status = 503;
@@ -281,6 +284,7 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   char scrap_ = 0;
 };
 
+  bool reports_ = false;  // the stream carries metric reports and nothing else
 absl::Status https_face::impl::listen(const std::string& address, std::uint16_t port,
                                       const key_pair& certificate) {
   auto made = std::make_unique<listener>(io_);
@@ -334,16 +338,32 @@ void https_face::impl::beat() {
       for (const auto& weak : each->streams) {
         if (const auto stream = weak.lock()) {
           stream->send_heartbeat();
+      bool wants_reports = false;
         }
       }
     }
+          wants_reports = wants_reports || stream->carries_reports();
     beat();
   });
+      if (wants_reports) {
+        send_reports(address);
+      }
 }
 
 void https_face::impl::stop() {
   io_.stop();
   if (thread_.joinable()) {
+void https_face::impl::send_reports(const std::string& address) {
+  if (!backend_.reports) {
+    return;
+  }
+  loop_.post([this, address] {
+    for (const std::string& report : backend_.reports(address)) {
+      send_event(address, report, true);
+    }
+  });
+}
+
     thread_.join();
   }
 }
@@ -409,14 +429,14 @@ void https_face::impl::replace_certificate(const std::string& address, const key
   });
 }
 
-void https_face::impl::send_event(const std::string& address, const std::string& event) {
-  asio::post(io_, [this, address, event] {
+void https_face::impl::send_event(const std::string& address, const std::string& event, bool of_reports) {
+  asio::post(io_, [this, address, event, of_reports] {
     const auto found = listeners_.find(address);
     if (found == listeners_.end()) {
       return;
     }
     for (const auto& each : found->second->streams) {
-      if (const auto stream = each.lock()) {
+      if (const auto stream = each.lock(); stream && stream->carries_reports() == of_reports) {
         stream->send_event(event);
       }
     }

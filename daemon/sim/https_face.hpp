@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/sim/certificate.hpp"
 #include "daemon/sim/http_message.hpp"

@@ -82,6 +82,19 @@ bool site_model::reachable(const std::string& address, instant now) {
   return found != by_address_.end() && found->second->reachable();
 }
 
+std::vector<std::string> site_model::metric_reports(const std::string& address, instant now) {
+  advance(now);
+  std::vector<std::string> all;
+  const auto found = by_address_.find(address);
+  if (found == by_address_.end() || !found->second->reachable()) {
+    return all;
+  }
+  for (const json& report : found->second->metric_reports(now)) {
+    all.push_back(report.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+  return all;
+}
+
 instant site_model::service_time(const std::string& address, instant now) {
   const auto found = by_address_.find(address);
   if (found == by_address_.end()) {

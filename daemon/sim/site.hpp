@@ -95,6 +95,8 @@ class site {
   virtual bool reachable(const std::string& address, instant now) = 0;
   // How long the device takes for its next request: log-normal, median 15 ms, p99 150 ms. Draws from the
   // device's stream.
+  // The device's MetricReports of this moment, each as JSON text; none where it does not answer.
+  virtual std::vector<std::string> metric_reports(const std::string& address, instant now) = 0;
   virtual instant service_time(const std::string& address, instant now) = 0;
 
   virtual std::optional<instant> next_due() const = 0;

@@ -24,7 +24,8 @@ class site_model final : public site, public environment {
   http_reply handle(const std::string& address, const http_request& request, instant now) override;
   bool reachable(const std::string& address, instant now) override;
   instant service_time(const std::string& address, instant now) override;
-  std::optional<instant> next_due() const override { return agenda_.next(); }
+  std::vector<std::string> metric_reports(const std::string& address, instant now) override;
+  std::optional<instant> next_due() const override;
   void advance(instant now) override;
   absl::StatusOr<std::uint64_t> add_fault(const fault_request& request, instant now) override;
   std::size_t clear_faults(std::string_view kind, std::string_view target, instant now) override;

@@ -8,6 +8,7 @@ namespace {
 constexpr double standby_kw = 0.15;
 constexpr double on_kw = 0.9;
 constexpr int link_gbps = 800;
+constexpr double clean_bit_error_rate = 1e-15;
 }  // namespace
 
 switch_tray::switch_tray(device_identity identity, environment& around,
@@ -38,6 +39,9 @@ json switch_tray::value(const value_name& name, instant now) const {
   }
   if (name.name == "port_speed") {
     return port_up(asic, port, now) ? link_gbps : 0;
+  }
+  if (name.name == "port_ber") {
+    return port_up(asic, port, now) ? clean_bit_error_rate : 0;
   }
   if (name.name == "switch_bandwidth") {
     int up = 0;
