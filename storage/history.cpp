@@ -43,9 +43,9 @@ void history::span::add(double least_of, double mean, double most_of, std::uint3
 history::history(history_options options, std::int64_t now_s)
     : options_(std::move(options)),
       seconds_({with_folder(options_).directory, "s", seconds_file_s, options_.seconds_kept_s,
-                options_.seconds_bytes, options_.say}),
+                options_.seconds_bytes, options_.least_free, options_.say}),
       minutes_({options_.directory, "m", minutes_file_s, options_.minutes_kept_s, options_.minutes_bytes,
-                options_.say}) {
+                options_.least_free, options_.say}) {
   take_over(now_s);
   seconds_.trim(now_s);
   minutes_.trim(now_s);

@@ -27,6 +27,7 @@ struct history_options {
   std::int64_t minutes_kept_s = 30 * 86'400;
   std::uint64_t seconds_bytes = 512ULL << 20;
   std::uint64_t minutes_bytes = 1'536ULL << 20;
+  std::uint64_t least_free = 512ULL << 20;           // bytes of the disk that are left to others
   std::function<void(const std::string& what)> say;  // of what was dropped, once a text; may be null
 };
 

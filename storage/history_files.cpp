@@ -113,7 +113,36 @@ std::uint64_t history_files::whole_bytes(int file, const std::string& path) {
   return at;
 }
 
+bool history_files::remove_oldest() {
+  const auto oldest = files_.begin();
+  std::error_code failed;
+  std::filesystem::remove(path_of(oldest->first), failed);
+  if (failed) {
+    say(fmt::format("cannot delete {}: {}", path_of(oldest->first), failed.message()));
+    return false;
+  }
+  checked_.erase(oldest->first);
+  files_.erase(oldest);
+  return true;
+}
+
+// The journal lives on the same disk, and goes before pictures: old ones make room for it, then new ones are
+// left out.
+bool history_files::has_room(std::size_t bytes) {
+  while (true) {
+    std::error_code failed;
+    const auto room = std::filesystem::space(options_.directory, failed);
+    if (failed || room.available >= options_.least_free + bytes) return true;  // unknown: the write will tell
+    if (files_.size() < 2 || !remove_oldest()) {
+      say(fmt::format("less than {} MiB are free beside {}; these samples are lost",
+                      options_.least_free >> 20, options_.directory));
+      return false;
+    }
+  }
+}
+
 void history_files::append(const page_header& header, std::string_view page) {
+  if (!has_room(page.size())) return;
   const std::int64_t start = floor_to(header.start_s, options_.span_s);
   const std::string path = path_of(start);
   const file_handle file(path, O_RDWR | O_CREAT | O_APPEND);
@@ -144,12 +173,8 @@ void history_files::trim(std::int64_t now_s) {
     const bool old = oldest->first + options_.span_s + options_.kept_s < now_s;
     const bool too_many = all > options_.most_bytes && files_.size() > 1;
     if (!old && !too_many) return;
-    std::error_code failed;
-    std::filesystem::remove(path_of(oldest->first), failed);
-    if (failed) return say(fmt::format("cannot delete {}: {}", path_of(oldest->first), failed.message()));
     all -= oldest->second;
-    checked_.erase(oldest->first);
-    files_.erase(oldest);
+    if (!remove_oldest()) return;
   }
 }
 

@@ -20,6 +20,7 @@ struct history_files_options {
   std::int64_t span_s = 600;  // of one file
   std::int64_t kept_s = 0;
   std::uint64_t most_bytes = 0;
+  std::uint64_t least_free = 0;  // of the disk, for others: what would leave less is not written
   std::function<void(const std::string& what)> say;
 };
 
@@ -53,6 +54,8 @@ class history_files {
   // Bytes up to the end of the last whole page.
   std::uint64_t whole_bytes(int file, const std::string& path);
   void say(const std::string& what);
+  bool remove_oldest();
+  bool has_room(std::size_t bytes);
 
   const history_files_options options_;
   std::map<std::int64_t, std::uint64_t> files_;  // start -> bytes

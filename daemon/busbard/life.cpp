@@ -106,6 +106,12 @@ rpc::edge_dependencies edge_needs(const manifest::daemon_config& config, rack_da
   };
   needs.degraded = [&rack] { return rack.degraded(); };
   needs.may_be_old = [&rack] { return rack.may_be_old(); };
+  needs.board = rack.board();
+  needs.hear_demand = rack.demands();
+  if (const auto history = rack.history(); history != nullptr) {
+    needs.history = [history](const std::string& name, std::int64_t from_s, std::int64_t to_s, std::int64_t step_s,
+                              std::size_t limit) { return history->read(name, from_s, to_s, step_s, limit); };
+  }
   return needs;
 }
 

@@ -5,13 +5,17 @@
 #include <absl/status/statusor.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/core/command.hpp"
 #include "actors/core/command_answer.hpp"
+#include "actors/core/reading_board.hpp"
 #include "actors/core/snapshot_hub.hpp"
+#include "actors/plant/plant_port.hpp"
+#include "storage/history.hpp"
 
 namespace busbar::manifest {
 struct daemon_config;
@@ -30,9 +34,14 @@ class rack_daemon {
   virtual core::event_source events() const = 0;
   // Where this journal was restored from; empty: nowhere.
   virtual std::string journal_parent() const { return {}; }
+  // What is read now, and what was; null: there is none. Thread-safe, alive as long as the daemon.
+  virtual std::shared_ptr<const core::reading_board> board() const { return nullptr; }
+  virtual std::shared_ptr<storage::history> history() const { return nullptr; }
   // Hands a command to OPERATIONS and returns at once. Any thread. After stop_operations() the answer is
   // UNAVAILABLE.
   virtual void submit(std::shared_ptr<const core::command> what, core::answer_ptr answer) = 0;
+  // Role plant: where racks' demands go, from any thread. Null: none are heard.
+  virtual std::function<void(plant::demand_ptr, plant::demand_answer_ptr)> demands() { return nullptr; }
   // Why the daemon can do less than it should (store read-only, interlock gone), for people. Any thread, does
   // not block.
   virtual std::vector<std::string> degraded() const = 0;
@@ -59,6 +68,10 @@ struct wire_options {
   bool accept_empty_store = false;  // begin anew though the state folder had another store
   bool accept_lost_tail = false;    // go on from before the damage of the store's log
 };
+
+// The same for a plant (wiring_plant.cpp).
+absl::StatusOr<std::unique_ptr<rack_daemon>> wire_plant(const manifest::daemon_config& config,
+                                                        const wire_options& options = {});
 
 // Builds and starts the rack. An error (store of a newer release, damaged, gone, open elsewhere) starts
 // nothing.

@@ -130,4 +130,19 @@ call_result client::watch(std::size_t endpoint, const v1::WatchRequest& request,
   return result_of(reader->Finish());
 }
 
+call_result client::watch_readings(std::size_t endpoint, const v1::WatchReadingsRequest& request,
+                                   std::chrono::milliseconds deadline, const std::stop_token& stop,
+                                   const std::function<bool(const v1::WatchReadingsResponse&)>& each) const {
+  grpc::ClientContext context;
+  arm(context, deadline);
+  const auto reader = wires_[endpoint]->stub->WatchReadings(&context, request);
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::WatchReadingsResponse response;
+  bool enough = false;
+  while (!enough && reader->Read(&response)) enough = !each(response);
+  if (enough) context.TryCancel();
+  const grpc::Status end = reader->Finish();
+  return enough ? call_result() : result_of(end);
+}
+
 }  // namespace busbar::cli

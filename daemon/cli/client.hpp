@@ -66,6 +66,10 @@ class client {
   call_result watch(std::size_t endpoint, const v1::WatchRequest& request, std::chrono::milliseconds deadline,
                     const std::stop_token& stop,
                     const std::function<void(const v1::WatchResponse&)>& each) const;
+  // The same of readings; false from each ends it well.
+  call_result watch_readings(std::size_t endpoint, const v1::WatchReadingsRequest& request,
+                             std::chrono::milliseconds deadline, const std::stop_token& stop,
+                             const std::function<bool(const v1::WatchReadingsResponse&)>& each) const;
 
  private:
   struct wire;

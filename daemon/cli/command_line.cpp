@@ -14,6 +14,7 @@
 #include "daemon/cli/reading.hpp"
 #include "daemon/cli/watching.hpp"
 
+#include "daemon/cli/readings.hpp"
 namespace busbar::cli {
 namespace {
 
@@ -90,7 +91,7 @@ void add_acting(CLI::App& app, options& said, const std::string& what) {
 CLI::App* add_reader(CLI::App& root, options& said, const std::string& verb, const std::string& help) {
   CLI::App* app = root.add_subcommand(verb, help);
   app->add_option("kind", said.kind_word,
-                  "racks, nodes, shelves, endpoints, operations (ops), events, daemons")
+                  "racks, nodes, shelves, controllers, valves, pdus, detectors, endpoints, operations (ops), events, daemons, readings; watch also: cooling")
       ->required();
   app->add_option("names", said.names, "r01, r01/c07, r01/c[01-04]");
   app->add_option("--filter", said.filter, "field=value terms, as status.step=CONFIGURED");
@@ -122,6 +123,13 @@ void add_readers(CLI::App& root, options& said) {
 
   for (const auto& [verb, word] : {std::pair{"events", "events"}, std::pair{"ops", "operations"}}) {
     CLI::App* app = root.add_subcommand(
+  CLI::App* history_app = root.add_subcommand("history", "what a reading was");
+  history_app->add_option("names", said.names, "r01/flow, r01/c07/gpu0/power")->required();
+  add_duration(*history_app, "--since", said.since, "how far back (10m)");
+  add_duration(*history_app, "--step", said.step, "least, mean and most of each step; else every sample");
+  add_common(*history_app, said);
+  history_app->callback([&said] { said.command = "history"; });
+
         verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
     app->add_flag("-w,--watch", said.watch, "and go on with what changes");
     app->add_option("--filter", said.filter, "field=value terms");
@@ -216,7 +224,21 @@ const std::map<std::string, actor> actors{
     {"manifest apply", &manifest_apply}, {"manifest diff", &manifest_diff}, {"rack bringup", &rack_bringup},
     {"rack shutdown", &rack_shutdown},   {"rack status", &rack_status},     {"node retry", &node_retry},
     {"node trust", &node_trust},         {"bmc release", &bmc_release},     {"bmc unlock", &bmc_unlock},
-    {"ops cancel", &operation_cancel}};
+    {"ops cancel", &operation_cancel},   {"leak status", &leak_status},
+    {"valve open", &valve_open},         {"valve close", &valve_close},     {"valve set", &valve_set},
+    {"valve release", &valve_release},   {"power on", &power_on},           {"power off", &power_off},
+    {"power cycle", &power_cycle}};
+
+// Readings are no resources: they have no revision, and a name is any beginning of one.
+const std::map<std::string, actor> reading_verbs{{"get readings", &get_readings},
+                                                 {"watch readings", &watch_readings},
+                                                 {"watch cooling", &watch_cooling},
+                                                 {"history", &read_history}};
+
+exit_code dispatch_readings(const options& said, context& world, actor verb) {
+  session with(said, world);
+  return with.cannot_ask() != exit_code::done ? with.cannot_ask() : verb(with);
+}
 
 exit_code dispatch(options& said, context& world) {
   if (const std::string wrong = wrong_text(said); !wrong.empty()) {
@@ -281,6 +303,13 @@ exit_code run(const std::vector<std::string>& arguments, context& world) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
+  if (said.command == "leak reset") return leak_reset(said, world);
+  if (said.command == "leak bypass") return leak_bypass(said, world);
+  if (const auto about = reading_verbs.find(said.command == "history" ? said.command : said.command + " " + said.kind_word);
+      about != reading_verbs.end()) {
+    if (said.command == "get" && said.watch) return dispatch_readings(said, world, &watch_readings);
+    return dispatch_readings(said, world, about->second);
+  }
     if (error.get_exit_code() == 0) return app.exit(error, world.out, world.err) == 0 ? exit_code::done : exit_code::usage;
     return tell_usage(app, error, world);
   }

@@ -38,6 +38,11 @@ struct options {
   std::string request_id;
   std::string etag;
   std::string members;
+  std::optional<double> to_percent;     // valve set --to
+  std::chrono::nanoseconds length{0};  // leak bypass --for, valve --lease
+  bool end = false;                    // leak bypass --end
+  std::chrono::nanoseconds since{std::chrono::minutes(10)};  // history: how far back
+  std::chrono::nanoseconds step{0};                          // history: 0: every sample
   std::optional<std::size_t> limit;  // items shown; nothing: the newest 50 events, all of other kinds
   bool all = false;                  // every event
   std::string endpoint;

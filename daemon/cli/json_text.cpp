@@ -192,6 +192,12 @@ std::string change_text(const std::string& kind, const v1::WatchResponse& change
   return (format == text_format::yaml ? "---\n" : "") + written(document, format, true);
 }
 
+std::string item_text(const std::string& kind, const Message& item, text_format format) {
+  json document = envelope(kind);
+  document["item"] = json_of(item);
+  return (format == text_format::yaml ? "---\n" : "") + written(document, format, true);
+}
+
 std::string object_text(const std::string& kind,
                         const std::vector<std::pair<std::string, std::string>>& fields, text_format format) {
   json document = envelope(kind);

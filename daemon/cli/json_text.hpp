@@ -37,6 +37,8 @@ std::string list_text(const std::string& list_kind, const listing& all, text_for
 // One line of JSON, or one YAML document, for a change of a watch.
 std::string change_text(const std::string& kind, const v1::WatchResponse& change,
                         const google::protobuf::Message& item, text_format format);
+// One line of JSON, or one YAML document, for one item of a stream.
+std::string item_text(const std::string& kind, const google::protobuf::Message& item, text_format format);
 // {"apiVersion","kind",...}: for results that are no list of resources.
 std::string object_text(const std::string& kind,
                         const std::vector<std::pair<std::string, std::string>>& fields, text_format format);

@@ -14,11 +14,13 @@ edge_service::edge_service(edge_dependencies deps, const guard& gate, watch_limi
       gate_(gate),
       shown_(deps_.instance, deps_.may_be_old),
       watches_(deps_.hub, shown_, limits),
+      readings_(deps_.board),
       waits_(deps_.hub, shown_),
       reader_(reader_queue) {}
 
 void edge_service::end_streams() {
   watches_.end_all();
+  readings_.end_all();
   waits_.end_all();
 }
 

@@ -14,11 +14,14 @@
 #include "busbar/v1/busbar.grpc.pb.h"
 #include "daemon/busbard/rpc/guard.hpp"
 #include "daemon/busbard/rpc/pages.hpp"
+#include "daemon/busbard/rpc/plant_gate.hpp"
+#include "daemon/busbard/rpc/reading_room.hpp"
 #include "daemon/busbard/rpc/reply.hpp"
 #include "daemon/busbard/rpc/views.hpp"
 #include "daemon/busbard/rpc/wait_room.hpp"
 #include "daemon/busbard/rpc/watch.hpp"
 #include "daemon/busbard/rpc/worker.hpp"
+#include "storage/history.hpp"
 
 namespace busbar::rpc {
 
@@ -32,6 +35,11 @@ struct edge_dependencies {
   // Any thread, does not block.
   std::function<void(std::shared_ptr<const core::command>, core::answer_ptr)> submit;
   std::function<std::vector<std::string>()> degraded;
+  std::shared_ptr<const core::reading_board> board;  // null: no readings
+  // Samples of one point (storage::history::read); blocks for the disk, any thread. Null: none are kept.
+  std::function<storage::history_answer(const std::string& name, std::int64_t from_s, std::int64_t to_s, std::int64_t step_s,
+                                        std::size_t limit)>
+      history;
   std::function<std::string()> may_be_old;  // why what the hub holds may be old; empty: it is not. May be null
 };
 
@@ -50,7 +58,13 @@ using edge_methods = v1::Busbar::WithCallbackMethod_CancelOperation<v1::Busbar::
             v1::Busbar::WithCallbackMethod_TrustNode<v1::Busbar::WithCallbackMethod_ReleaseBmc<
                 v1::Busbar::WithCallbackMethod_UnlockBmc<typed_reads>>>>>>>>>;
 
-class edge_service final : public edge_methods {
+using equipment_methods = v1::Busbar::WithCallbackMethod_SetValve<v1::Busbar::WithCallbackMethod_ReleaseValve<
+    v1::Busbar::WithCallbackMethod_SwitchOutlet<edge_methods>>>;
+using plant_methods = v1::Busbar::WithCallbackMethod_SetCdu<v1::Busbar::WithCallbackMethod_ReleaseCdu<equipment_methods>>;
+using reading_methods =
+    v1::Busbar::WithCallbackMethod_WatchReadings<v1::Busbar::WithCallbackMethod_ReadHistory<plant_methods>>;
+
+class edge_service final : public reading_methods {
  public:
   using context = grpc::CallbackServerContext;
   using unary = grpc::ServerUnaryReactor;
@@ -98,6 +112,14 @@ class edge_service final : public edge_methods {
              const std::string& body, v1::Operation* response);
   void apply(entry&& who, const v1::ApplyManifestRequest& request, const std::shared_ptr<pending_call>& call,
              v1::ApplyManifestResponse* response);
+  unary* SetCdu(context*, const v1::SetCduRequest*, v1::Operation*) override;
+  unary* ReleaseCdu(context*, const v1::ActRequest*, v1::Operation*) override;
+  unary* SetValve(context*, const v1::SetValveRequest*, v1::Operation*) override;
+  unary* ReleaseValve(context*, const v1::ActRequest*, v1::Operation*) override;
+  unary* SwitchOutlet(context*, const v1::SwitchOutletRequest*, v1::Operation*) override;
+
+  grpc::ServerWriteReactor<v1::WatchReadingsResponse>* WatchReadings(context*, const v1::WatchReadingsRequest*) override;
+  unary* ReadHistory(context*, const v1::ReadHistoryRequest*, v1::ReadHistoryResponse*) override;
 
   const edge_dependencies deps_;
   const guard& gate_;
@@ -111,3 +133,4 @@ class edge_service final : public edge_methods {
 };
 
 }  // namespace busbar::rpc
+  reading_room readings_;

@@ -56,6 +56,11 @@ class edge_fixture : public ::testing::Test {
     };
     made.degraded = [] { return std::vector<std::string>(); };
     made.may_be_old = [this] { return std::string(why_old_.load()); };
+    made.board = board_;
+    if (history_ != nullptr) {
+      made.history = [this](const std::string& name, std::int64_t from_s, std::int64_t to_s, std::int64_t step_s,
+                            std::size_t limit) { return history_->read(name, from_s, to_s, step_s, limit); };
+    }
     return made;
   }
 
@@ -98,6 +103,8 @@ class edge_fixture : public ::testing::Test {
   std::filesystem::path folder_;
   std::unique_ptr<test_rack> rack_;
   std::atomic<const char*> why_old_{""};  // why what is shown may be old
+  std::shared_ptr<core::reading_board> board_ = std::make_shared<core::reading_board>();
+  std::shared_ptr<storage::history> history_;
   rpc::edge_options options_;
   std::unique_ptr<rpc::edge_server> edge_;
   std::unique_ptr<v1::Busbar::Stub> stub_;

@@ -236,6 +236,19 @@ TEST_F(kept_history, a_full_disk_loses_samples_and_is_said) {
   EXPECT_EQ(read.samples.size(), 100u);  // those of the next file
 }
 
+TEST_F(kept_history, leaves_the_disk_to_the_journal_and_gives_up_its_oldest_for_it) {
+  open(start_s);
+  run("r01/flow", start_s, start_s + 1'900, wave);
+  EXPECT_EQ(files("s-").size(), 4u);
+  auto with = options();
+  with.least_free = UINT64_MAX / 2;  // never that much
+  open(with, start_s + 1'900);
+  run("r01/flow", start_s + 1'900, start_s + 2'000, wave);
+  EXPECT_EQ(files("s-").size(), 1u);
+  EXPECT_FALSE(said_.empty());
+  EXPECT_EQ(history_->read("r01/flow", start_s + 1'980, start_s + 2'000, 0, 100).samples.size(), 20u);  // from memory
+}
+
 TEST_F(kept_history, a_clock_that_is_set_back_writes_anew) {
   open(start_s);
   run("r01/flow", start_s, start_s + 600, [](std::int64_t) { return 1.0; });
