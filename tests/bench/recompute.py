@@ -144,7 +144,25 @@ def leak(folder):
     }
 
 
-BENCHES = (("interlock.csv", interlock), ("leak.csv", leak), ("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart),
+def rest(folder):
+    samples = [{key: float(value) for key, value in row.items()} for row in rows(folder / "rest.csv")]
+    first, last = samples[0], samples[-1]
+    seconds = last["at_s"] - first["at_s"]
+
+    def share(*programs):
+        return round(sum(last[p + "_cpu_s"] - first[p + "_cpu_s"] for p in programs) / seconds, 3)
+
+    return {
+        "seconds": round(seconds),
+        "cpu_core_fraction": share("busbard", "interlock"),
+        "busbard_core_fraction": share("busbard"),
+        "interlock_core_fraction": share("interlock"),
+        "rss_mib": round(max(s["busbard_mib"] + s["interlock_mib"] for s in samples), 1),
+        "points_per_s": round((last["points"] - first["points"]) / seconds),
+    }
+
+
+BENCHES = (("rest.csv", rest), ("interlock.csv", interlock), ("leak.csv", leak), ("power.csv", power), ("modbus.csv", modbus), ("journal_alone.csv", journal), ("api.csv", api), ("restart.csv", restart),
            ("cooling.csv", cooling), ("sim.csv", sim))
 
 

@@ -57,14 +57,18 @@ class Recompute(unittest.TestCase):
                 "what,fault,confirm_ms,tripped_ms,allowed_ms\nfault,stale,0,-1,-1\nfault,absent,0,40,-1\n"
                 "leak,stale,0,900,1000\nleak,stale,0,-1,1000\nleak,stale,0,1100,1000\n")
             (at / "leak.csv").write_text(
-                "rack,edge_ns,seen_ns,first_off_ns,last_off_ns,done_ns,service_ns,interval_ns\n"
-                "false,0,1000000,1500000,1500000,501000000,0,0\ntrue,0,260000000,261000000,270000000,5260000000,10000000,250000000\n")
+                "rack,source,edge_ns,event_ns,seen_ns,first_off_ns,last_off_ns,done_ns,service_ns,interval_ns\n"
+                "false,r01/c01,0,900000,1000000,1500000,1500000,501000000,0,0\n"
+                "true,cdu01,0,0,260000000,261000000,270000000,5260000000,10000000,250000000\n")
+            (at / "interlock_wire.csv").write_text(
+                "what,fault,tray,confirm_ms,wet_ns,tripped_ns\nfault,stale,r01/c01,500,0,-1\nfault,absent,r01/c02,500,0,7\n"
+                "leak,frozen,r01/c01,500,1,9\nleak,absent,r01/c01,500,1,-1\n")
             (at / "power.csv").write_text("rack,event,seconds\n1,step,0.4\n2,step,0.5\n1,shelf,0.3\n")
             (at / "modbus.csv").write_text("reads,wrong,failed,sent,timeouts,late,seconds\n1000,0,0,1050,50,50,1.5\n")
             done = run(folder)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout), {
-                "logic_faults": 2, "false_trips": 1, "logic_leaks": 3, "missed": 2, "trips": 1, "rack_trips": 1,
+                "logic_faults": 2, "wire_faults": 2, "false_trips": 2, "logic_leaks": 3, "wire_leaks": 2, "missed": 3, "trips": 2, "rack_trips": 1,
                 "first_forceoff_p99_ms": 1.0, "all_trays_p99_ms": 10.0, "polled_over_interval_ms": 1.0, "tray_off_p99_s": 0.5,
                 "isolated_p99_s": 5.0, "cap_excursion_s": 0.5, "shelf_loss_s": 0.3,
                 "reads": 1000, "wrong_values": 0, "late_replies": 50})
@@ -76,6 +80,17 @@ class Recompute(unittest.TestCase):
             done = run(folder)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout), {"speed_8_racks": 100.0, "heat_balance_error": 0.0004})
+
+    def test_derives_the_figures_of_a_rack_at_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "rest.csv").write_text(
+                "at_s,busbard_cpu_s,interlock_cpu_s,busbard_mib,interlock_mib,points\n"
+                "0.5,10.0,5.0,90.0,10.0,1000\n5.5,10.5,5.1,99.0,12.5,60000\n10.5,11.0,5.2,98.0,12.0,111000\n")
+            done = run(folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), {
+                "seconds": 10, "cpu_core_fraction": 0.12, "busbard_core_fraction": 0.1, "interlock_core_fraction": 0.02,
+                "rss_mib": 111.5, "points_per_s": 11000})
 
     def test_refuses_a_folder_without_samples(self):
         with tempfile.TemporaryDirectory() as folder:
