@@ -11,6 +11,7 @@
 #include "actors/core/log.hpp"
 #include "actors/core/mutant.hpp"
 #include "actors/node/device_calls.hpp"
+#include "actors/node/telemetry_wish.hpp"
 
 namespace busbar::node {
 namespace {
@@ -33,6 +34,7 @@ struct node_shell {
   std::vector<effect> effects_after;    // of the commit under way
   std::shared_ptr<const journal::Node> published;
   std::shared_ptr<devices::bmc> driver;
+  bool telemetry = false;  // of this driver
   std::uint64_t timer = 0;
   std::int64_t timer_at_ns = core::never_ns;
   std::map<std::string, std::vector<agent::Measurement>> measured;
@@ -45,6 +47,7 @@ struct node_shell {
   void committed(node_self self);
   void run(node_self self, const effect& wanted);
   void call_device(node_self self, const call& wanted);
+  void follow_telemetry();
   void judge(node_self self, const judge_suite& wanted);
   void start_test(node_self self, const run_test& wanted);
   void set_timer(node_self self, std::int64_t at_ns);
@@ -77,6 +80,7 @@ void node_shell::pump(node_self self) {
     const node_event_ptr event = inbox.front();
     inbox.pop_front();
     step_one(self, *event);
+    follow_telemetry();
   }
 }
 
@@ -147,9 +151,19 @@ void node_shell::set_timer(node_self self, std::int64_t at_ns) {
   self->delayed_send(self, wait, core::tick_atom_v, generation);
 }
 
+void node_shell::follow_telemetry() {
+  const bool wanted = driver != nullptr && with.board != nullptr && wants_telemetry(logic.node);
+  if (wanted == telemetry) return;
+  telemetry = wanted;
+  if (!wanted) return driver->stop_telemetry();
+  driver->start_telemetry({logic.node.name(), fast_reports(*logic.spec, logic.node.spec().kind()), with.board, with.clock});
+}
+
 void node_shell::call_device(node_self self, const call& wanted) {
   if (wanted.op == call_op::bind) {
     driver = with.drivers->make_bmc(wanted.text, logic.node.spec().kind());
+    telemetry = false;
+    self->send(with.rack, rack::make_news(rack::driver_bound{logic.node.name(), driver}));
     const bool pinned = !wanted.names.empty() && !wanted.names.front().empty();
     if (pinned && !BUSBAR_MUTANT(changed_certificate_accepted)) driver->pin(wanted.names.front());
     std::map<std::string, int> wrong_logins;

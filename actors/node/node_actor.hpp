@@ -12,6 +12,7 @@
 
 #include "actors/core/clock.hpp"
 #include "actors/core/journal_interface.hpp"
+#include "actors/core/reading_board.hpp"
 #include "actors/devices/bmc.hpp"
 #include "actors/node/node_interface.hpp"
 #include "actors/node/secret_source.hpp"
@@ -40,6 +41,7 @@ struct node_dependencies {
   std::function<core::instant()> clock;                     // called on an actor's turn; tests own it
   std::function<void(std::function<void()>)> run_blocking;  // file reads; inline in tests
   std::string site_dir;
+  std::shared_ptr<core::reading_board> board = nullptr;  // null: no telemetry. With it `clock` is asked on the I/O thread too
 };
 
 node_actor spawn_node(caf::actor_system& system, node_dependencies dependencies, node_state initial);
