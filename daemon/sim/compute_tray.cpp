@@ -17,6 +17,9 @@ constexpr double gpu_idle_w = 150;
 constexpr double gpu_burning_w = 1400;
 constexpr double factory_gpu_limit_w = 2300;
 constexpr double lowest_gpu_limit_w = 400;
+constexpr double throttle_c = 88;
+constexpr double shutdown_c = 103;
+constexpr double throttled_share = 0.4;  // of what it would draw
 constexpr int link_gbps = 800;
 constexpr std::string_view gpus_path = "/redfish/v1/Systems/HGX_Baseboard_0/Processors/GPU_";
 
@@ -30,14 +33,45 @@ compute_tray::compute_tray(device_identity identity, environment& around,
            "/redfish/v1/Chassis/Chassis_0/ThermalSubsystem/LeakDetection/LeakDetectors"),
       bios_(tree().bios()),
       bios_pending_(bios_),
-      gpu_limit_w_(static_cast<std::size_t>(around.sku().gpus), factory_gpu_limit_w) {}
+      gpu_limit_w_(static_cast<std::size_t>(around.sku().gpus), factory_gpu_limit_w),
+      gpu_hot_(gpu_limit_w_.size(), false),
+      gpu_draws_w_(gpu_limit_w_.size(), 0.0) {}
+
+double compute_tray::wanted_gpu_w() const {
+  return gpu_idle_w + (host_running() ? load_ : 0.0) * (gpu_burning_w - gpu_idle_w);
+}
 
 double compute_tray::gpu_power_w(int gpu) const {
   if (!host_powered()) {
     return 0;
   }
-  const double wanted = gpu_idle_w + (host_running() ? load_ : 0.0) * (gpu_burning_w - gpu_idle_w);
-  return std::min(wanted, gpu_limit_w_[static_cast<std::size_t>(gpu)]);
+  const auto index = static_cast<std::size_t>(gpu);
+  const double wanted = wanted_gpu_w() * (gpu_hot_[index] ? throttled_share : 1.0);
+  return gpu_draws_w_[index] > 0 && host_running() ? gpu_draws_w_[index]
+                                                   : std::min(wanted, gpu_limit_w_[index]);
+}
+
+bool compute_tray::throttled() const {
+  return std::find(gpu_hot_.begin(), gpu_hot_.end(), true) != gpu_hot_.end();
+}
+
+bool compute_tray::gpu_is_at(int gpu, double celsius, instant now) {
+  const auto index = static_cast<std::size_t>(gpu);
+  const bool was = gpu_hot_[index];
+  gpu_hot_[index] = celsius >= (was ? throttle_release_c : throttle_c);
+  if (celsius >= shutdown_c && host_powered()) {
+    trip(now, "GPU_" + std::to_string(gpu) + " is too hot: the host went off by itself.");
+    return true;
+  }
+  return was != gpu_hot_[index];
+}
+
+void compute_tray::faults_changed(instant now) {
+  tray::faults_changed(now);
+  for (int gpu = 0; gpu < around().sku().gpus; ++gpu) {
+    const fault* const wild = find_fault(fault_kind::gpu_power, "gpu" + std::to_string(gpu), "gpu0", now);
+    gpu_draws_w_[static_cast<std::size_t>(gpu)] = wild == nullptr ? 0.0 : wild->severity;
+  }
 }
 
 double compute_tray::power_kw() const {
@@ -47,10 +81,9 @@ double compute_tray::power_kw() const {
   if (!host_powered()) {
     return standby_kw;
   }
-  double spared = 0;  // by GPU power limits
+  double spared = 0;  // by GPU power limits and heat
   for (std::size_t gpu = 0; gpu < gpu_limit_w_.size(); ++gpu) {
-    const double wanted = gpu_idle_w + (host_running() ? load_ : 0.0) * (gpu_burning_w - gpu_idle_w);
-    spared += wanted - gpu_power_w(static_cast<int>(gpu));
+    spared += wanted_gpu_w() - gpu_power_w(static_cast<int>(gpu));
   }
   return idle_kw + (host_running() ? load_ : 0.0) * (burning_kw - idle_kw) - spared / 1000.0;
 }
@@ -282,6 +315,7 @@ json compute_tray::truth(instant now) const {
   result["load"] = load_;
   result["gpu_c"] = temperatures;
   result["gpu_limit_w"] = gpu_limit_w_;
+  result["gpu_throttled"] = gpu_hot_;
   return result;
 }
 

@@ -22,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t noise_bytes = 64 * 1024;
 constexpr double limit_share = 0.92;  // of the performance model
+// Far from anything that a sound plant shows: what is beyond is no matter for a loop any more.
+constexpr int supply_max_c = 50;
+constexpr int pressure_max_kpa = 800;
 
 absl::Status write_file(const fs::path& path, const std::string& text, bool secret = false) {
   std::error_code failed;
@@ -53,6 +56,8 @@ const char* kind_word(device_kind kind) {
       return "cdu";
     case device_kind::rack_controller:
       return "rack_controller";
+    case device_kind::rack_pdu:
+      return "rack_pdu";
   }
   return "cdu";
 }
@@ -76,20 +81,26 @@ std::string manifest_text(const site& described, int rack) {
       << "discovery: {lease_files: [leases], ranges: [\"" << network << "." << rack << ".0/24:8443\"]}\n"
       << "agent_endpoint: " << network << "." << rack << ".250:7443\n"
       << "cooling: {cdu: cdu01, address: \"" << network
-      << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, "
-      << "flow_min_lpm: " << sku.flow_min_lpm << ", dp_kpa: [20, 120]}\n"
+      << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, connector: " << name.str()
+      << ", detectors: [" << name.str() << "_rope, " << name.str() << "_pan],\n"
+      << "  flow_min_lpm: " << sku.flow_min_lpm << ", dp_kpa: [20, 120], supply_max_c: " << supply_max_c
+      << ", pressure_max_kpa: " << pressure_max_kpa << "}\n"
       << "power: {inrush_limit_a: " << sku.inrush_limit_a << ", inrush_per_tray_a: " << sku.inrush_per_tray_a
       << ", group_interval: " << milliseconds(described.timings().group_interval)
       << ", rack_limit_kw: " << sku.rack_limit_kw << "}\nfactory_logins:\n";
   for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf"}) {
     out << "  " << kind << ": {user: root, password_file: factory.pw}\n";
   }
+  if (described.options().rack_controllers) {
+    out << "  rack_controller: {user: root, password_file: factory.pw}\nvalves:\n";
+    for (const char* const valve : {"supply", "return"}) {
+      out << "  - {name: " << valve << ", kind: isolation, member: m01, authority: busbar, fail_position: hold, stroke: "
+          << milliseconds(described.timings().valve_stroke) << "}\n";
+    }
+  }
   out << "members:\n";
   for (const device_identity& each : described.devices()) {
-    if (each.kind == device_kind::rack_controller) {
-      continue;  // no member of a manifest
-    }
-    if (each.rack == rack) {
+    if (each.rack == rack && each.kind != device_kind::rack_pdu) {
       out << "  - {slot: " << each.member.substr(each.member.find('/') + 1)
           << ", kind: " << kind_word(each.kind) << ", bmc_mac: \"" << each.mac
           << "\", serial: " << each.serial << ", address: " << each.address << "}\n";

@@ -122,7 +122,7 @@ device::device(device_identity identity, environment& around, std::shared_ptr<co
       factory_password_(factory_password) {
   access_.accounts()[std::string(factory_user)] = {factory_password, "Administrator", false, 0, instant{0}};
   if (identity_.kind == device_kind::power_shelf || identity_.kind == device_kind::cdu ||
-      identity_.kind == device_kind::rack_controller) {
+      identity_.kind == device_kind::rack_controller || identity_.kind == device_kind::rack_pdu) {
     standby_power_ = true;  // fed from the grid side
     bmc_alive_ = true;
   }
@@ -398,8 +398,8 @@ std::vector<json> device::metric_reports(instant now) const {
   return all;
 }
 
-json device::metric_report(const std::string& path, const std::string& name, const std::vector<report_row>& rows,
-                           instant now) const {
+json device::metric_report(const std::string& path, const std::string& name,
+                           const std::vector<report_row>& rows, instant now) const {
   static constexpr std::string_view definitions = "/redfish/v1/TelemetryService/MetricReportDefinitions";
   const std::string stamp = around_.wall(now);
   json values = json::array();

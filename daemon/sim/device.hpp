@@ -38,7 +38,8 @@ class device {
   bool reachable() const { return bmc_alive_; }
   http_reply handle(const http_request& request, instant now, request_note& note);
 
-  // Standby power from the shelves came or went. Shelves and CDU never lose it.
+  // Standby power came or went: a tray has it from the shelves, a shelf from its feeds. CDU, rack controller
+  // and PDUs never lose it.
   void standby_power(bool present, instant now);
   bool has_standby_power() const { return standby_power_; }
   // What faults changed in the device itself (accounts, sessions, leaks): called when one begins or ends.
@@ -48,15 +49,17 @@ class device {
   virtual bool host_running() const { return false; }
   virtual bool host_powered() const { return false; }
   virtual json truth(instant now) const;
-  virtual json save() const;
   // All of its MetricReports, as an event stream carries them.
   std::vector<json> metric_reports(instant now) const;
+  virtual json save() const;
   virtual void load(const json& saved);
 
   access_control& control() { return access_; }
   std::string shown_mac(instant now) const;
   // What faults may name of it.
   virtual std::vector<std::string> detectors() const { return {}; }
+  virtual std::vector<std::string> sensors() const { return {}; }
+  virtual std::vector<std::string> outlets() const { return {}; }
   std::vector<std::string> firmware_components() const { return firmware_.components(); }
   const std::string& certificate_sha256() const { return certificate_sha256_; }
   void set_certificate_sha256(std::string digest) { certificate_sha256_ = std::move(digest); }
@@ -92,11 +95,11 @@ class device {
   std::optional<json> session_body(std::string_view id) const;
   std::optional<json> account_body(std::string_view name, instant now) const;
   std::optional<json> report_body(const std::string& path, instant now) const;
+  json metric_report(const std::string& path, const std::string& name, const std::vector<report_row>& rows,
+                     instant now) const;
   void expand_members(json& body, instant now) const;
   http_reply do_post(const http_request& request, const std::string& path, const access& who, instant now,
                      request_note& note);
-  json metric_report(const std::string& path, const std::string& name, const std::vector<report_row>& rows,
-                     instant now) const;
   http_reply do_patch(const std::string& path, const json& body, const access& who, instant now,
                       request_note& note);
   http_reply do_delete(const std::string& path, const access& who, request_note& note);
@@ -123,10 +126,10 @@ class device {
   std::uint64_t requests_ = 0;
   std::set<fault_kind> in_force_;  // whose beginning was applied
   instant bmc_started_{0};
+  mutable std::uint64_t points_reported_ = 0;  // rows of MetricReports that were given out
 };
 
 // A version 4 UUID made of a hash.
-  mutable std::uint64_t points_reported_ = 0;  // rows of MetricReports that were given out
 std::string uuid_of(std::uint64_t key);
 // Digits of a part that names one: gpu2 -> 2; nullopt when there are none.
 std::optional<int> number_in(std::string_view text);

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "daemon/sim/agenda.hpp"
+#include "daemon/sim/coolant_side.hpp"
 #include "daemon/sim/faults.hpp"
 #include "daemon/sim/site_data.hpp"
 
 namespace busbar::sim {
 
-enum class device_kind { compute_tray, switch_tray, power_shelf, cdu, rack_controller };
+enum class device_kind { compute_tray, switch_tray, power_shelf, cdu, rack_controller, rack_pdu };
 
 struct device_identity {
   std::string member;  // r01/c07, cdu01
@@ -53,17 +54,17 @@ class environment {
   virtual void event(const device& source, std::string message_id, std::string message,
                      std::string origin) = 0;
 
+  virtual coolant_side& loop() = 0;
+  virtual const coolant_side& loop() const = 0;
   virtual double outlet_c(const device& tray) const = 0;
-  virtual double inlet_c() const = 0;
+  virtual double inlet_c(const device& tray) const = 0;
   virtual double gpu_c(const device& tray, int gpu) const = 0;
-  virtual rack_coolant coolant(int rack) const = 0;
-  virtual double facility_flow_lpm() const = 0;
-  virtual double facility_supply_c() const = 0;
-  virtual double facility_return_c() const = 0;
-  virtual double pump_speed_percent() const = 0;
-  virtual std::size_t pumps() const = 0;
-  virtual std::vector<std::string> racks() const = 0;  // r01, r02
+  virtual rack_coolant coolant(int rack) const = 0;        // what is
+  virtual rack_coolant shown_coolant(int rack) const = 0;  // what the CDU's sensors say; NaN: nothing
+  virtual std::vector<std::string> racks() const = 0;      // r01, r02
   virtual double shelf_output_w(const device& shelf) const = 0;
+  // What the shelf behind an outlet of a PDU takes from it; 0: no shelf.
+  virtual double feed_w(const device& pdu, int outlet) const = 0;
 
   // NVLink of a rack: GPU numbered through the rack.
   virtual bool fabric_active(int rack) const = 0;

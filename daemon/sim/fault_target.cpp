@@ -32,12 +32,20 @@ std::string forms_of(const fault_text& kind) {
         return member + "[/nicN] or " + member + "[/gpuN]";
       case fault_part::component:
         return member + "[/COMPONENT]";
+      case fault_part::sensor:
+        return member + "[/SENSOR]";
+      case fault_part::valve:
+        return member + "[/supply], " + member + "[/return] or " + member + "[/flow]";
+      case fault_part::outlet:
+        return member + "[/outletN]";
     }
     return member;
   };
   std::string forms;
   for (const char letter : kind.targets) {
-    const std::string member = letter == 'u' ? "cduNN" : std::string("rNN/") + letter + "NN";
+    const std::string member = letter == 'u'   ? "cduNN"
+                               : letter == 'o' ? "rNN/uNN"
+                                               : std::string("rNN/") + letter + "NN";
     forms += (forms.empty() ? "" : ", ") + form(member);
   }
   return forms;
@@ -83,6 +91,12 @@ std::vector<std::string> parts_that_fit(const fault_text& kind, const sku_data& 
     }
     case fault_part::component:
       return has.components;
+    case fault_part::sensor:
+      return has.sensors;
+    case fault_part::valve:
+      return {"supply", "return", "flow"};
+    case fault_part::outlet:
+      return has.outlets;
   }
   return {};
 }

@@ -16,6 +16,8 @@ namespace busbar::sim {
 struct member_parts {
   std::vector<std::string> detectors;
   std::vector<std::string> components;  // of firmware
+  std::vector<std::string> sensors;
+  std::vector<std::string> outlets;
 };
 
 // Every part of such a member that the kind may name, in order; empty where it concerns the member as a

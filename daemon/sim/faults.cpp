@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace busbar::sim {
 
@@ -30,7 +31,18 @@ char kind_letter(const std::string& member) {
     return 'u';
   }
   const std::size_t slash = member.find('/');
-  return slash == std::string::npos || slash + 1 >= member.size() ? '?' : member[slash + 1];
+  if (slash == std::string::npos || slash + 1 >= member.size()) {
+    return '?';
+  }
+  return member[slash + 1] == 'u' ? 'o' : member[slash + 1];  // a PDU stands in a rack as rNN/uNN
+}
+
+int number_of_rack(const std::string& member) {
+  int number = 0;
+  if (member.size() > 1 && member.front() == 'r') {
+    std::from_chars(member.data() + 1, member.data() + member.size(), number);
+  }
+  return number;
 }
 
 const std::vector<fault_text>& fault_table() {
@@ -77,6 +89,12 @@ absl::StatusOr<std::uint64_t> fault_book::add(const fault_request& request, inst
 
 std::size_t fault_book::clear(std::string_view kind, std::string_view target) {
   const std::size_t before = faults_.size();
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(kind.data(), kind.data() + kind.size(), id);
+  if (error == std::errc() && end == kind.data() + kind.size()) {
+    std::erase_if(faults_, [id](const fault& each) { return each.id == id; });
+    return before - faults_.size();
+  }
   std::erase_if(faults_, [kind, target](const fault& each) {
     const std::string whole = each.part.empty() ? each.member : each.member + "/" + each.part;
     return (kind.empty() || text_of(each.kind).name == kind) &&

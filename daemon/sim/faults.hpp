@@ -28,6 +28,9 @@ enum class fault_part {
   link,       // gpuN/nvlinkM
   card,       // nicN, gpuN
   component,  // of firmware
+  sensor,     // of the CDU: supply, dp, level, r01_flow
+  valve,      // supply, return, flow
+  outlet,     // outletN
 };
 
 struct fault_text {
@@ -38,6 +41,9 @@ struct fault_text {
   double severity;
   std::string_view meaning;
 };
+
+// Coolant of a burst reaches the detector below it so much later.
+inline constexpr instant wetting_delay = std::chrono::seconds(2);
 
 const std::vector<fault_text>& fault_table();
 const fault_text& text_of(fault_kind kind);
@@ -68,7 +74,9 @@ struct fault_place {
   std::string part;
 };
 fault_place place_of(const std::string& target);
-// c, s, p or u for a CDU; ? when it is none of them.
+// 1-based; 0: it stands in no rack.
+int number_of_rack(const std::string& member);
+// c, s, p, m for a rack's controller, o for a PDU (r01/u01), u for a CDU; ? when it is none of them.
 char kind_letter(const std::string& member);
 // Null when there is no kind of that name.
 const fault_text* fault_named(std::string_view name);
@@ -76,7 +84,8 @@ const fault_text* fault_named(std::string_view name);
 class fault_book {
  public:
   absl::StatusOr<std::uint64_t> add(const fault_request& request, instant now);
-  // An empty kind or target matches all. How many were removed.
+  // An empty kind or target matches all; a kind that is a number is the one fault of that id. How many were
+  // removed.
   std::size_t clear(std::string_view kind, std::string_view target);
   const std::vector<fault>& all() const { return faults_; }
   const fault* find(fault_kind kind, std::string_view member, instant now) const;

@@ -212,11 +212,11 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
     response_->keep_alive(keep_alive_);
     response_->body() = is_head_ ? std::string() : std::move(reply.body);
     response_->prepare_payload();
-    const std::uint64_t number = reply.number;
-    http::async_write(stream_, *response_, [self = shared_from_this(), number](error_code failed, std::size_t) {
-      if (!failed && number != 0 && self->owner_.backend_.written) {
-        self->owner_.backend_.written(number, monotonic_now());
-      }
+    // Stamped as the write begins: whoever measures from here never measures too little.
+    if (reply.number != 0 && owner_.backend_.written) {
+      owner_.backend_.written(reply.number, monotonic_now());
+    }
+    http::async_write(stream_, *response_, [self = shared_from_this()](error_code failed, std::size_t) {
       if (failed || !self->keep_alive_) {
         self->close();
         return;
@@ -246,6 +246,9 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   }
 
   void write_event() {
+    if (owner_.backend_.event_written && !reports_ && events_.front().starts_with("id:")) {
+      owner_.backend_.event_written(on_.line->address, events_.front(), monotonic_now());
+    }
     asio::async_write(stream_, asio::buffer(events_.front()),
                       [self = shared_from_this()](error_code failed, std::size_t) {
                         self->events_.pop_front();
@@ -281,10 +284,10 @@ class https_face::impl::connection : public std::enable_shared_from_this<connect
   bool keep_alive_ = true;
   bool is_head_ = false;
   bool streaming_ = false;
+  bool reports_ = false;  // the stream carries metric reports and nothing else
   char scrap_ = 0;
 };
 
-  bool reports_ = false;  // the stream carries metric reports and nothing else
 absl::Status https_face::impl::listen(const std::string& address, std::uint16_t port,
                                       const key_pair& certificate) {
   auto made = std::make_unique<listener>(io_);
@@ -335,24 +338,21 @@ void https_face::impl::beat() {
       return;
     }
     for (const auto& [address, each] : listeners_) {
+      bool wants_reports = false;
       for (const auto& weak : each->streams) {
         if (const auto stream = weak.lock()) {
           stream->send_heartbeat();
-      bool wants_reports = false;
+          wants_reports = wants_reports || stream->carries_reports();
         }
       }
-    }
-          wants_reports = wants_reports || stream->carries_reports();
-    beat();
-  });
       if (wants_reports) {
         send_reports(address);
       }
+    }
+    beat();
+  });
 }
 
-void https_face::impl::stop() {
-  io_.stop();
-  if (thread_.joinable()) {
 void https_face::impl::send_reports(const std::string& address) {
   if (!backend_.reports) {
     return;
@@ -364,6 +364,9 @@ void https_face::impl::send_reports(const std::string& address) {
   });
 }
 
+void https_face::impl::stop() {
+  io_.stop();
+  if (thread_.joinable()) {
     thread_.join();
   }
 }

@@ -25,8 +25,13 @@ struct face_backend {
   std::function<bool(const std::string& address)> reachable;
   std::function<instant(const std::string& address)> service_time;
   std::function<http_reply(const std::string& address, const http_request& request)> handle;
-  // Optional, and called on the receive thread: the last byte of the reply to a journal's request was written.
+  // Optional, and called on the receive thread as the write of the reply to a journal's request begins, or that
+  // of an event.
   std::function<void(std::uint64_t number, instant when)> written = nullptr;
+  std::function<void(const std::string& address, const std::string& event, instant when)> event_written =
+      nullptr;
+  // Optional: the device's metric reports of now, for the event streams that carry them.
+  std::function<std::vector<std::string>(const std::string& address)> reports = nullptr;
 };
 
 class https_face {

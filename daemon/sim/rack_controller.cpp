@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -11,12 +12,26 @@ namespace busbar::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> valve_names = {"supply", "return"};
+constexpr std::array<rack_valve, 3> all_valves = {rack_valve::supply, rack_valve::return_, rack_valve::flow};
 constexpr std::string_view connectors_path = "/redfish/v1/Chassis/Rack_0/ThermalSubsystem/CoolantConnectors/";
+constexpr std::string_view flow_control_path = "/redfish/v1/Chassis/Rack_0/Controls/flow";
 constexpr std::string_view action = "/Actions/CoolantConnector.ValveControl";
 
-std::size_t index_of(std::string_view name) {
-  return name == valve_names[0] ? 0 : 1;
+std::optional<std::size_t> index_of(std::string_view name) {
+  for (std::size_t index = 0; index < all_valves.size(); ++index) {
+    if (name_of(all_valves.at(index)) == name) {
+      return index;
+    }
+  }
+  return std::nullopt;
+}
+
+double percent(double share) {
+  return std::round(share * 1000.0) / 10.0;
+}
+
+json reading(double value) {
+  return std::isfinite(value) ? json(std::round(value * 1e3) / 1e3) : json(nullptr);
 }
 
 }  // namespace
@@ -26,38 +41,52 @@ rack_controller::rack_controller(device_identity identity, environment& around,
                                  const std::string& factory_password)
     : device(std::move(identity), around, std::move(tree), false, factory_password) {}
 
-double rack_controller::open_percent(std::size_t valve, instant now) const {
-  const isolation_valve& of = valves_.at(valve);
-  const double stroke_s = std::chrono::duration<double>(around().timings().valve_stroke).count();
-  const double moved = 100.0 * std::chrono::duration<double>(now - of.since).count() / stroke_s;
-  const double whole = of.to_percent - of.from_percent;
-  return of.from_percent + std::copysign(std::min(std::abs(whole), moved), whole);
+json rack_controller::valve_value(std::string_view name, std::string_view valve) const {
+  const auto index = index_of(valve);
+  if (!index) {
+    return nullptr;
+  }
+  const rack_valve which = all_valves.at(*index);
+  const coolant_side& loop = around().loop();
+  const double commanded = loop.commanded(rack(), which);
+  if (name == "valve_open") {
+    return percent(loop.shown_position(rack(), which));
+  }
+  if (name == "valve_set") {
+    return percent(commanded);
+  }
+  if (name == "valve_health") {
+    return commanded <= 0 && reasons_.at(*index) == "LeakDetected" ? "Critical" : "OK";
+  }
+  return commanded <= 0 ? "Disabled" : "Enabled";
 }
 
 json rack_controller::value(const value_name& name, instant now) const {
   if (name.name.starts_with("valve_") && !name.arguments.empty()) {
-    const std::size_t index = index_of(name.arguments[0]);
-    const isolation_valve& of = valves_.at(index);
-    if (name.name == "valve_open") {
-      return std::round(open_percent(index, now) * 10.0) / 10.0;
+    return valve_value(name.name, name.arguments[0]);
+  }
+  const rack_coolant shown = around().shown_coolant(identity().rack);
+  const std::pair<std::string_view, double> rows[] = {{"rack_flow", shown.flow_lpm},
+                                                      {"rack_supply", shown.supply_c},
+                                                      {"rack_return", shown.return_c},
+                                                      {"rack_dp", shown.dp_kpa}};
+  for (const auto& [key, each] : rows) {
+    if (key == name.name) {
+      return reading(each);
     }
-    const bool closed = of.to_percent <= 0;
-    if (name.name == "valve_health") {
-      return closed && of.reason == "LeakDetected" ? "Critical" : "OK";
-    }
-    return closed ? "Disabled" : "Enabled";
   }
   return device::value(name, now);
 }
 
-device::action_reply rack_controller::post(const std::string& path, const json& body, instant now,
+device::action_reply rack_controller::post(const std::string& path, const json& body, instant,
                                            request_note& note) {
   if (!path.starts_with(connectors_path) || !path.ends_with(action)) {
     return std::nullopt;
   }
   const std::string name =
       path.substr(connectors_path.size(), path.size() - connectors_path.size() - action.size());
-  if (std::find(valve_names.begin(), valve_names.end(), name) == valve_names.end()) {
+  const auto index = index_of(name);
+  if (!index) {
     return not_found(path);
   }
   const std::string state = body.value("ValveState", "");
@@ -69,24 +98,70 @@ device::action_reply rack_controller::post(const std::string& path, const json& 
     return error_reply(400, "ActionParameterValueNotInList",
                        "ValveState or ValveStateReason is no such word.");
   }
-  isolation_valve& of = valves_.at(index_of(name));
-  of.reason = reason;
-  const double wanted = state.empty() ? of.to_percent : state == "Open" ? 100.0 : 0.0;
-  if (wanted != of.to_percent) {
-    of.from_percent = open_percent(index_of(name), now);
-    of.to_percent = wanted;
-    of.since = now;
+  reasons_.at(*index) = reason;
+  if (!state.empty()) {
+    around().loop().command(rack(), all_valves.at(*index), state == "Open" ? 1.0 : 0.0);
   }
   return empty_reply(204);
 }
 
+device::action_reply rack_controller::patch(const std::string& path, const json& body, instant,
+                                            request_note& note) {
+  if (path != flow_control_path) {
+    return std::nullopt;
+  }
+  const auto wanted = body.find("SetPoint");
+  if (wanted == body.end() || body.size() != 1) {
+    return error_reply(400, "PropertyNotWritable", "Only SetPoint is writable here.");
+  }
+  note.act = "valve";
+  note.argument = "flow " + wanted->dump();
+  if (!wanted->is_number()) {
+    return error_reply(400, "PropertyValueTypeError", "SetPoint is a number.");
+  }
+  const double opening = wanted->get<double>();
+  if (!(opening >= 0 && opening <= 100)) {
+    return error_reply(400, "PropertyValueOutOfRange", "SetPoint must be from 0 to 100.");
+  }
+  around().loop().command(rack(), rack_valve::flow, opening / 100.0);
+  return empty_reply(204);
+}
+
+json rack_controller::valves_truth() const {
+  json valves = json::object();
+  for (std::size_t index = 0; index < all_valves.size(); ++index) {
+    const rack_valve which = all_valves.at(index);
+    valves[std::string(name_of(which))] = {
+        {"open_percent", 100.0 * around().loop().position(rack(), which)},
+        {"commanded_percent", 100.0 * around().loop().commanded(rack(), which)},
+        {"says_percent", 100.0 * around().loop().shown_position(rack(), which)},
+        {"reason", reasons_.at(index)}};
+  }
+  return valves;
+}
+
 json rack_controller::truth(instant now) const {
   json result = device::truth(now);
-  for (std::size_t index = 0; index < valve_names.size(); ++index) {
-    result["valves"][std::string(valve_names[index])] = {{"open_percent", open_percent(index, now)},
-                                                         {"reason", valves_[index].reason}};
-  }
+  result["valves"] = valves_truth();
   return result;
+}
+
+json rack_controller::save() const {
+  json saved = device::save();
+  for (std::size_t index = 0; index < all_valves.size(); ++index) {
+    saved["valves"].push_back({{"commanded", around().loop().commanded(rack(), all_valves.at(index))},
+                               {"reason", reasons_.at(index)}});
+  }
+  return saved;
+}
+
+void rack_controller::load(const json& saved) {
+  device::load(saved);
+  for (std::size_t index = 0; saved.contains("valves") && index < all_valves.size(); ++index) {
+    const json& of = saved.at("valves").at(index);
+    around().loop().command(rack(), all_valves.at(index), of.at("commanded").get<double>());
+    of.at("reason").get_to(reasons_.at(index));
+  }
 }
 
 }  // namespace busbar::sim

@@ -109,11 +109,19 @@ instant site_model::service_time(const std::string& address, instant now) {
 }
 
 void site_model::advance(instant now) {
-  while (auto due = agenda_.take(now)) {
-    move_physics(due->first);
-    due->second(std::max(due->first, now_));
+  while (true) {
+    const auto next = agenda_.next();
+    const bool due = next && *next <= now;
+    const instant stop = due ? *next : now;
+    if (now_ < stop) {
+      move_physics(stop);  // a hot die may put something in before `stop`
+    } else if (due) {
+      const auto entry = agenda_.take(now);
+      entry->second(std::max(entry->first, now_));
+    } else {
+      return;
+    }
   }
-  move_physics(now);
 }
 
 absl::Status site_model::check_fault(const fault_request& request) const {
@@ -131,7 +139,9 @@ absl::Status site_model::check_fault(const fault_request& request) const {
   if (member == nullptr) {
     return absl::NotFoundError("there is no " + on.member);
   }
-  return check_fault_target(*kind, on, sku_, {member->detectors(), member->firmware_components()});
+  return check_fault_target(
+      *kind, on, sku_,
+      {member->detectors(), member->firmware_components(), member->sensors(), member->outlets()});
 }
 
 absl::StatusOr<std::uint64_t> site_model::add_fault(const fault_request& request, instant now) {
@@ -146,6 +156,12 @@ absl::StatusOr<std::uint64_t> site_model::add_fault(const fault_request& request
   }
   const fault added = faults_.all().back();
   agenda_.at(added.from, [this](instant when) { apply_faults(when); });
+  if (added.kind == fault_kind::event_storm && added.severity > 0) {
+    agenda_.at(added.from, [this, member = added.member](instant when) { blow(member, when); });
+  }
+  if (added.kind == fault_kind::burst) {
+    agenda_.at(added.from + wetting_delay, [this](instant when) { apply_faults(when); });
+  }
   if (added.until) {
     agenda_.at(*added.until, [this](instant when) { apply_faults(when); });
   }
@@ -168,15 +184,22 @@ std::vector<fault_row> site_model::faults(instant now) const {
   return rows;
 }
 
+std::optional<double> site_model::fault_severity(fault_kind kind, const std::string& member,
+                                                 instant now) const {
+  const fault* const found = faults_.find(kind, member, now);
+  return found == nullptr ? std::nullopt : std::optional(found->severity);
+}
+
 bool site_model::fault_active(fault_kind kind, const std::string& member, instant now) const {
   return faults_.find(kind, member, now) != nullptr;
 }
 
 void site_model::apply_faults(instant now) {
-  loop_.set_working_pumps(cdu_->working_pumps(now));
+  loop_.apply(faults_, now);
   for (const auto& each : devices_) {
     each->faults_changed(now);
   }
+  refresh_power();
   if (hooks_.on_certificate_changed) {
     for (const auto& [address, unused] : by_address_) {
       hooks_.on_certificate_changed(address);
@@ -185,6 +208,21 @@ void site_model::apply_faults(instant now) {
   if (hooks_.on_leases_changed) {
     hooks_.on_leases_changed();
   }
+}
+
+// One alarm of a storm, and the next.
+void site_model::blow(const std::string& member, instant now) {
+  const fault* const storm = faults_.find(fault_kind::event_storm, member, now);
+  const device* const source = find_member(member);
+  if (storm == nullptr || source == nullptr) {
+    return;
+  }
+  if (source->reachable()) {
+    event(*source, "ResourceEvent.1.4.ResourceErrorThresholdExceeded", "A correctable error was counted.",
+          "/redfish/v1/Systems/System_0");
+  }
+  const auto pause = std::chrono::duration_cast<instant>(std::chrono::duration<double>(1 / storm->severity));
+  agenda_.at(now + pause, [this, member](instant when) { blow(member, when); });
 }
 
 void site_model::event(const device& source, std::string message_id, std::string message,
@@ -215,7 +253,7 @@ absl::StatusOr<std::string> site_model::truth(std::string_view path, instant now
                  {{"sku", sku_.name},
                   {"profile", timings_.name},
                   {"seed", options_.seed},
-                  {"heat_imbalance", loop_.imbalance()},
+                  {"heat_imbalance", loop_.plant().heat_balance_error()},
                   {"requests", requests_}}},
                 {"cdu01", cdu_->truth(now)}};
   for (std::size_t index = 0; index < racks_.size(); ++index) {
@@ -236,6 +274,12 @@ absl::StatusOr<std::string> site_model::truth(std::string_view path, instant now
     }
     if (const device* const controller = find_member(racks().at(index) + "/m01")) {
       rack["m01"] = controller->truth(now);
+      rack["valves"] = rack["m01"]["valves"];
+    }
+    for (const rack_pdu* const each : racks_[index].pdus) {
+      const std::string name = each->identity().member.substr(each->identity().member.find('/') + 1);
+      rack[name] = each->truth(now);
+      rack["pdus"][name] = rack[name]["outlets"];
     }
     const int number = static_cast<int>(index) + 1;
     const rack_coolant flow = coolant(number);
@@ -274,9 +318,13 @@ absl::Status site_model::restore(const std::string& saved, instant now) {
     return absl::FailedPreconditionError("the saved site has another SKU, number of racks or seed");
   }
   for (const auto& each : devices_) {
-    each->load(data.at("devices").at(each->identity().member));
+    const auto kept = data.at("devices").find(each->identity().member);
+    if (kept != data.at("devices").end()) {
+      each->load(*kept);
+    }
   }
   for (int rack = 1; rack <= options_.racks; ++rack) {
+    feed_shelves(rack, now);
     feed_rack(rack, now);
     for (const compute_tray* const each : racks_[static_cast<std::size_t>(rack - 1)].compute) {
       if (each->host_running()) {

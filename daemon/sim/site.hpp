@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "daemon/sim/environment.hpp"
 #include "daemon/sim/faults.hpp"
 #include "daemon/sim/http_message.hpp"
+#include "daemon/sim/rack_pdu.hpp"
 #include "daemon/sim/site_data.hpp"
 
 namespace busbar::sim {
@@ -30,7 +32,7 @@ struct site_options {
   std::string sku = "vr-nvl72";   // vr-nvl72 | vr-4x1
   std::string profile = "quick";  // quick | instant | real
   std::uint64_t seed = 1;
-  bool rack_controllers = false;  // a controller with isolation valves for each rack, r01/m01
+  bool rack_controllers = false;   // a controller with isolation valves for each rack, r01/m01
   std::string network = "127.18";  // the first two octets; another one lets several simulators run on a host
   instant start{0};                // what `now` is at construction
   std::chrono::system_clock::time_point wall_start{};  // wall time at `start`, for DateTime properties
@@ -93,10 +95,10 @@ class site {
   // One whole request at one moment. Status 0: the BMC does not answer (no standby power, restarting).
   virtual http_reply handle(const std::string& address, const http_request& request, instant now) = 0;
   virtual bool reachable(const std::string& address, instant now) = 0;
-  // How long the device takes for its next request: log-normal, median 15 ms, p99 150 ms. Draws from the
-  // device's stream.
   // The device's MetricReports of this moment, each as JSON text; none where it does not answer.
   virtual std::vector<std::string> metric_reports(const std::string& address, instant now) = 0;
+  // How long the device takes for its next request: log-normal, median 15 ms, p99 150 ms. Draws from the
+  // device's stream.
   virtual instant service_time(const std::string& address, instant now) = 0;
 
   virtual std::optional<instant> next_due() const = 0;
@@ -106,6 +108,19 @@ class site {
   virtual std::size_t clear_faults(std::string_view kind, std::string_view target, instant now) = 0;
   virtual std::vector<fault_row> faults(instant now) const = 0;
   virtual bool fault_active(fault_kind kind, const std::string& member, instant now) const = 0;
+
+  virtual std::optional<double> fault_severity(fault_kind kind, const std::string& member,
+                                               instant now) const = 0;
+
+  // The CDU in the words of its register map (actors/devices/modbus/maps/lab_cdu.json). No value: it has no
+  // such point, or its sensor is dead.
+  virtual std::optional<double> register_value(std::string_view point, instant now) = 0;
+  virtual absl::Status set_register(std::string_view point, double value, const std::string& peer,
+                                    instant now) = 0;
+  // A PDU's SNMP objects, in order; none: no PDU there, or it is dark.
+  virtual std::map<oid_path, mib_value> snmp_objects(const std::string& address, instant now) = 0;
+  virtual absl::Status set_snmp_object(const std::string& address, const oid_path& object, std::int64_t value,
+                                       const std::string& peer, const std::string& user, instant now) = 0;
 
   // JSON text of what really is, at a path: "", r01, r01/c07, r01/c07/power, cdu01. NOT_FOUND: there is no
   // such thing.
@@ -126,6 +141,8 @@ class site {
   virtual const profile& timings() const = 0;
   virtual const std::string& factory_password() const = 0;
   virtual const std::string& reader_password() const = 0;  // user "reader" of the CDU
+
+  virtual const std::string& pdu_secret() const = 0;  // the PDUs' community, and both passwords of user "pdu"
 
   // What outlives the simulator: accounts, firmware, settings, power states.
   virtual std::string save() const = 0;

@@ -7,17 +7,16 @@
 #include <ctime>
 #include <utility>
 
+#include "daemon/sim/physics/fluid.hpp"
+
 namespace busbar::sim {
 
 namespace {
 
-constexpr double compute_conductance = 0.9;  // LPM per sqrt(kPa): 7.0 LPM at 60 kPa
-constexpr double compute_nominal_lpm = 6.97;
-constexpr double switch_conductance = 0.34;
-constexpr double switch_nominal_lpm = 2.63;
 constexpr int switch_octet = 30;
 constexpr int shelf_octet = 50;
 constexpr int controller_octet = 70;
+constexpr int pdu_octet = 80;
 constexpr int cdu_subnet = 200;
 
 std::vector<std::string> numbers(int count, int first = 0) {
@@ -26,6 +25,14 @@ std::vector<std::string> numbers(int count, int first = 0) {
     list.push_back(std::to_string(each));
   }
   return list;
+}
+
+std::vector<std::string> control_names(const cdu_controller& unit) {
+  std::vector<std::string> names;
+  for (const cdu_point& each : unit.points()) {
+    names.push_back(each.name);
+  }
+  return names;
 }
 
 template <class... Values>
@@ -47,6 +54,8 @@ char letter_of(device_kind kind) {
       return 'u';
     case device_kind::rack_controller:
       return 'm';
+    case device_kind::rack_pdu:
+      return 'u';
   }
   return 'u';
 }
@@ -57,14 +66,16 @@ site_model::site_model(site_options options, profile timings, sku_data sku)
     : options_(std::move(options)),
       timings_(std::move(timings)),
       sku_(std::move(sku)),
-      loop_(physics::loop::design{}),
-      now_(options_.start) {
+      loop_(sku_, timings_, options_.racks, options_.seed),
+      now_(options_.start),
+      tick_end_(options_.start + coolant_tick) {
   const auto secret = [this](const char* name) {
     return format("%s-%010llx", name,
                   static_cast<unsigned long long>(physics::hash_of(name, options_.seed) >> 24));
   };
   factory_password_ = secret("factory");
   reader_password_ = secret("reader");
+  pdu_secret_ = secret("pdu");
   build();
 }
 
@@ -74,9 +85,10 @@ device_identity site_model::identity_of(int rack, device_kind kind, int ordinal)
   identity.rack = kind == device_kind::cdu ? 0 : rack;
   identity.ordinal = ordinal;
   const int subnet = kind == device_kind::cdu ? cdu_subnet : rack;
-  const int octet = ordinal + (kind == device_kind::switch_tray   ? switch_octet
-                               : kind == device_kind::power_shelf ? shelf_octet
+  const int octet = ordinal + (kind == device_kind::switch_tray       ? switch_octet
+                               : kind == device_kind::power_shelf     ? shelf_octet
                                : kind == device_kind::rack_controller ? controller_octet
+                               : kind == device_kind::rack_pdu        ? pdu_octet
                                                                       : 0);
   identity.member =
       kind == device_kind::cdu ? "cdu01" : format("r%02d/%c%02d", rack, letter_of(kind), ordinal);
@@ -108,18 +120,20 @@ void site_model::build() {
                             {"asics", numbers(sku_.asics)},
                             {"asic_ports", numbers(sku_.ports_per_asic)},
                             {"psus", numbers(sku_.psus)},
-                            {"pumps", numbers(2, 1)},
+                            {"pumps", numbers(static_cast<int>(cdu_pumps), 1)},
+                            {"cdu_controls", control_names(loop_.controller())},
                             {"compute_detectors", sku_.compute_detectors},
                             {"switch_detectors", sku_.switch_detectors},
                             {"racks", racks()},
                             {"rack_detectors", {"rope", "pan"}},
-                            {"rack_valves", {"supply", "return"}}};
+                            {"outlets", numbers(std::max(8, sku_.shelves), 1)},
+                            {"isolation_valves", {"supply", "return"}}};
   std::map<std::string, std::shared_ptr<const resource_tree>> trees;
-  for (const char* const kind : {"compute_tray", "switch_tray", "power_shelf", "cdu", "rack_controller"}) {
+  for (const char* const kind :
+       {"compute_tray", "switch_tray", "power_shelf", "cdu", "rack_controller", "rack_pdu"}) {
     trees[kind] = resource_tree::expand(kind, ranges);
   }
   for (int rack = 1; rack <= options_.racks; ++rack) {
-    loop_.add_rack();
     racks_.emplace_back();
     build_rack(rack, trees);
   }
@@ -137,21 +151,24 @@ void site_model::build_rack(int rack,
     parts.compute.push_back(
         adopt(std::make_unique<compute_tray>(identity_of(rack, device_kind::compute_tray, each), *this,
                                              trees.at("compute_tray"), starts_old(each), factory_password_)));
-    places_[parts.compute.back()] = {index,
-                                     loop_.add_branch(index, compute_conductance, compute_nominal_lpm)};
-    dies_[parts.compute.back()] =
-        std::vector<physics::die>(static_cast<std::size_t>(sku_.gpus), physics::die(loop_.supply_c()));
+    places_[parts.compute.back()] = {index, static_cast<std::size_t>(each - 1)};
   }
   for (int each = 1; each <= sku_.switches; ++each) {
     parts.switches.push_back(
         adopt(std::make_unique<switch_tray>(identity_of(rack, device_kind::switch_tray, each), *this,
                                             trees.at("switch_tray"), starts_old(each), factory_password_)));
-    places_[parts.switches.back()] = {index, loop_.add_branch(index, switch_conductance, switch_nominal_lpm)};
+    places_[parts.switches.back()] = {index, static_cast<std::size_t>(sku_.compute + each - 1)};
   }
   for (int each = 1; each <= sku_.shelves; ++each) {
     parts.shelves.push_back(
         adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each), *this,
                                             trees.at("power_shelf"), factory_password_)));
+  }
+  for (const auto& [ordinal, family] :
+       {std::pair(1, pdu_family::raritan_pdu2), std::pair(2, pdu_family::apc_rpdu2)}) {
+    parts.pdus.push_back(
+        adopt(std::make_unique<rack_pdu>(identity_of(rack, device_kind::rack_pdu, ordinal), *this,
+                                         trees.at("rack_pdu"), factory_password_, family)));
   }
   if (options_.rack_controllers) {
     adopt(std::make_unique<rack_controller>(identity_of(rack, device_kind::rack_controller, 1), *this,
@@ -173,33 +190,96 @@ std::string site_model::wall(instant when) const {
 }
 
 void site_model::move_physics(instant to) {
-  if (to <= now_) {
+  const instant stop = std::min(to, tick_end_);
+  loop_.advance(std::chrono::duration<double>(stop - now_).count());
+  now_ = stop;
+  if (now_ < tick_end_) {
     return;
   }
-  const double dt_s = std::chrono::duration<double>(to - now_).count();
-  loop_.advance(dt_s);
-  for (auto& [where, dies] : dies_) {
-    const auto* const heated = static_cast<const compute_tray*>(where);
-    const place& at = places_.at(where);
-    const double fraction = loop_.at(at.rack, at.branch).flow_lpm() / compute_nominal_lpm;
-    for (std::size_t gpu = 0; gpu < dies.size(); ++gpu) {
-      dies[gpu].advance(dt_s, loop_.supply_c(), heated->gpu_power_w(static_cast<int>(gpu)), fraction);
+  tick_end_ += coolant_tick;
+  loop_.tick(faults_, now_);
+  watch_heat(now_);
+}
+
+// Silicon protects itself: it slows down, and then takes its host with it.
+void site_model::watch_heat(instant now) {
+  bool changed = false;
+  for (std::size_t rack = 0; rack < racks_.size(); ++rack) {
+    const bool hot = loop_.plant().rack(rack).hottest_die_c > throttle_release_c;
+    for (compute_tray* const each : racks_[rack].compute) {
+      if (!hot && !each->throttled()) {
+        continue;
+      }
+      const std::size_t tray = places_.at(each).branch;
+      for (int gpu = 0; gpu < sku_.gpus; ++gpu) {
+        const double celsius = loop_.plant().die_c(rack, tray, static_cast<std::size_t>(gpu));
+        changed |= each->gpu_is_at(gpu, celsius, now);
+      }
     }
   }
-  now_ = to;
+  if (changed) {
+    refresh_power();
+  }
+}
+
+std::optional<instant> site_model::next_due() const {
+  const auto planned = agenda_.next();
+  if (!loop_.restless()) {
+    return planned;
+  }
+  return planned ? std::min(*planned, tick_end_) : tick_end_;
 }
 
 void site_model::refresh_power() {
+  std::vector<double> dies;
   for (const auto& [where, at] : places_) {
-    loop_.set_power(at.rack, at.branch, where->power_kw());
+    dies.clear();
+    double through = 0;
+    if (where->identity().kind == device_kind::compute_tray) {
+      const auto* const host = static_cast<const compute_tray*>(where);
+      for (int gpu = 0; gpu < sku_.gpus; ++gpu) {
+        dies.push_back(host->gpu_power_w(gpu) / 1000.0);
+        through += dies.back();
+      }
+    }
+    loop_.set_heat(at.rack, at.branch, std::max(0.0, where->power_kw() - through), dies);
   }
+  look_for_overload(now_);
 }
 
 void site_model::power_changed(device& changed, instant now) {
+  if (changed.identity().kind == device_kind::rack_pdu) {
+    feed_shelves(changed.identity().rack, now);
+  }
   if (changed.identity().kind == device_kind::power_shelf) {
     feed_rack(changed.identity().rack, now);
   }
   refresh_power();
+}
+
+// Outlet n of the first PDU is the A feed of shelf n, of the second its B feed.
+void site_model::feed_shelves(int rack, instant now) {
+  const rack_parts& parts = racks_[static_cast<std::size_t>(rack - 1)];
+  for (std::size_t index = 0; index < parts.shelves.size(); ++index) {
+    const int outlet = static_cast<int>(index) + 1;
+    parts.shelves[index]->feeds(parts.pdus[0]->outlet_on(outlet), parts.pdus[1]->outlet_on(outlet), now);
+  }
+}
+
+double site_model::feed_w(const device& pdu, int outlet) const {
+  const rack_parts& parts = racks_[static_cast<std::size_t>(pdu.identity().rack - 1)];
+  const auto index = static_cast<std::size_t>(outlet - 1);
+  return index < parts.shelves.size() ? parts.shelves[index]->input_w(pdu.identity().ordinal == 1, now_)
+                                      : 0.0;
+}
+
+// Shelves share the rack's load; one that carries too much for too long trips, and the rest carry more.
+void site_model::look_for_overload(instant now) {
+  for (const rack_parts& rack : racks_) {
+    for (power_shelf* const each : rack.shelves) {
+      each->loaded(shelf_output_w(*each), now);
+    }
+  }
 }
 
 // Half of the shelves carry the BMCs of a rack.
@@ -232,23 +312,37 @@ void site_model::host_off(const device& gone, instant) {
 
 double site_model::outlet_c(const device& tray) const {
   const place& at = places_.at(&tray);
-  return loop_.supply_c() + loop_.at(at.rack, at.branch).rise_k();
+  return loop_.plant().tray(at.rack, at.branch).outlet_c;
+}
+
+double site_model::inlet_c(const device& tray) const {
+  return loop_.plant().rack(places_.at(&tray).rack).inlet_c;
 }
 
 double site_model::gpu_c(const device& tray, int gpu) const {
-  return dies_.at(&tray).at(static_cast<std::size_t>(gpu)).temperature_c();
+  const place& at = places_.at(&tray);
+  return loop_.plant().die_c(at.rack, at.branch, static_cast<std::size_t>(gpu));
 }
 
 rack_coolant site_model::coolant(int rack) const {
   if (rack < 1 || rack > options_.racks) {
     return {};
   }
-  const physics::rack_reading reading = loop_.rack(static_cast<std::size_t>(rack - 1));
-  return {reading.flow_lpm, loop_.dp_kpa(), loop_.supply_c(), reading.return_c, reading.removed_kw};
+  const physics::rack_truth truth = loop_.plant().rack(static_cast<std::size_t>(rack - 1));
+  return {truth.flow_lpm, loop_.plant().truth().dp_kpa, truth.inlet_c, truth.return_c, truth.removed_kw};
 }
 
-std::size_t site_model::pumps() const {
-  return physics::loop::design{}.pumps;
+rack_coolant site_model::shown_coolant(int rack) const {
+  if (rack < 1 || rack > options_.racks) {
+    return {};
+  }
+  const physics::plant_shown& all = loop_.shown();
+  const physics::rack_shown& shown = all.racks.at(static_cast<std::size_t>(rack - 1));
+  // What it reckons from its own sensors.
+  const double mean_c = 0.5 * (shown.inlet_c + shown.return_c);
+  const double heat = physics::mass_flow_kg_per_s(shown.flow_lpm, shown.inlet_c) *
+                      physics::heat_capacity_kj_per_kg_k(mean_c) * (shown.return_c - shown.inlet_c);
+  return {shown.flow_lpm, all.dp_kpa, shown.inlet_c, shown.return_c, heat};
 }
 
 std::vector<std::string> site_model::racks() const {
@@ -356,7 +450,7 @@ std::vector<announced_bmc> site_model::announced(instant now) const {
   std::vector<announced_bmc> lines;
   for (const auto& each : devices_) {
     const device_identity& identity = each->identity();
-    if (identity.kind == device_kind::rack_controller) {
+    if (identity.kind == device_kind::rack_pdu) {
       continue;  // wired by hand: it asks for no lease
     }
     lines.push_back({identity.member, identity.kind, identity.address, each->shown_mac(now)});

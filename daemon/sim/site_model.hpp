@@ -8,9 +8,9 @@
 
 #include "daemon/sim/compute_tray.hpp"
 #include "daemon/sim/coolant_unit.hpp"
-#include "daemon/sim/physics/loop.hpp"
 #include "daemon/sim/power_shelf.hpp"
 #include "daemon/sim/rack_controller.hpp"
+#include "daemon/sim/rack_pdu.hpp"
 #include "daemon/sim/site.hpp"
 #include "daemon/sim/switch_tray.hpp"
 
@@ -31,6 +31,14 @@ class site_model final : public site, public environment {
   std::size_t clear_faults(std::string_view kind, std::string_view target, instant now) override;
   std::vector<fault_row> faults(instant now) const override;
   bool fault_active(fault_kind kind, const std::string& member, instant now) const override;
+  std::optional<double> fault_severity(fault_kind kind, const std::string& member,
+                                       instant now) const override;
+  std::optional<double> register_value(std::string_view point, instant now) override;
+  absl::Status set_register(std::string_view point, double value, const std::string& peer,
+                            instant now) override;
+  std::map<oid_path, mib_value> snmp_objects(const std::string& address, instant now) override;
+  absl::Status set_snmp_object(const std::string& address, const oid_path& object, std::int64_t value,
+                               const std::string& peer, const std::string& user, instant now) override;
   absl::StatusOr<std::string> truth(std::string_view path, instant now) override;
   performance measure(const std::string& member, int gpu, std::string_view probe, std::string_view metric,
                       instant now) override;
@@ -43,6 +51,7 @@ class site_model final : public site, public environment {
   const site_options& options() const override { return options_; }
   const std::string& factory_password() const override { return factory_password_; }
   const std::string& reader_password() const override { return reader_password_; }
+  const std::string& pdu_secret() const override { return pdu_secret_; }
   std::string save() const override;
   absl::Status restore(const std::string& saved, instant now) override;
 
@@ -57,16 +66,15 @@ class site_model final : public site, public environment {
   void host_off(const device& gone, instant now) override;
   void event(const device& source, std::string message_id, std::string message, std::string origin) override;
   double outlet_c(const device& tray) const override;
-  double inlet_c() const override { return loop_.supply_c(); }
+  double inlet_c(const device& tray) const override;
   double gpu_c(const device& tray, int gpu) const override;
+  coolant_side& loop() override { return loop_; }
+  const coolant_side& loop() const override { return loop_; }
   rack_coolant coolant(int rack) const override;
-  double facility_flow_lpm() const override { return loop_.facility_flow_lpm(); }
-  double facility_supply_c() const override { return loop_.facility_supply_c(); }
-  double facility_return_c() const override { return loop_.facility_return_c(); }
-  double pump_speed_percent() const override { return loop_.pump_speed_percent(); }
-  std::size_t pumps() const override;
+  rack_coolant shown_coolant(int rack) const override;
   std::vector<std::string> racks() const override;
   double shelf_output_w(const device& shelf) const override;
+  double feed_w(const device& pdu, int outlet) const override;
   bool fabric_active(int rack) const override;
   bool link_up(int rack, int gpu_of_rack, int link, instant now) const override;
   bool port_carries(int switch_ordinal, int asic, int port, int& gpu_of_rack, int& link) const override;
@@ -76,6 +84,7 @@ class site_model final : public site, public environment {
     std::vector<compute_tray*> compute;
     std::vector<switch_tray*> switches;
     std::vector<power_shelf*> shelves;
+    std::vector<rack_pdu*> pdus;  // feeds A, B
   };
   struct place {  // of a tray in the coolant loop
     std::size_t rack = 0;
@@ -87,10 +96,15 @@ class site_model final : public site, public environment {
   template <class Device>
   Device* adopt(std::unique_ptr<Device> made);
   device_identity identity_of(int rack, device_kind kind, int ordinal) const;
-  void move_physics(instant to);
+  void move_physics(instant to);  // to the end of the present tick at most
+  void watch_heat(instant now);
   void refresh_power();
   void feed_rack(int rack, instant now);
+  void feed_shelves(int rack, instant now);
+  void look_for_overload(instant now);
+  void blow(const std::string& member, instant now);
   void apply_faults(instant now);
+  void note(journal_record record, instant now);
   absl::Status check_fault(const fault_request& request) const;
   double rack_power_w(int rack) const;
   device* find_member(std::string_view member) const;
@@ -102,18 +116,19 @@ class site_model final : public site, public environment {
   site_hooks hooks_;
   agenda agenda_;
   fault_book faults_;
-  physics::loop loop_;
+  coolant_side loop_;
   std::string factory_password_;
   std::string reader_password_;
+  std::string pdu_secret_;
   std::vector<std::unique_ptr<device>> devices_;
   std::map<std::string, device*, std::less<>> by_address_;
   std::map<std::string, device*, std::less<>> by_member_;
   std::vector<rack_parts> racks_;
   std::map<const device*, place> places_;
-  std::map<const device*, std::vector<physics::die>> dies_;
   std::map<const device*, physics::stream> service_;
   coolant_unit* cdu_ = nullptr;
   instant now_{0};
+  instant tick_end_{0};
   std::uint64_t requests_ = 0;
   std::uint64_t events_ = 0;
 };

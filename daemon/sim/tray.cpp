@@ -10,6 +10,7 @@ namespace busbar::sim {
 namespace {
 
 constexpr double dry_volts = 1.733;
+constexpr double wet_volts = 1.21;
 constexpr double volts_deviation = 0.002;
 
 const char* power_word(host_phase phase) {
@@ -48,6 +49,12 @@ bool is_off(host_phase phase) {
   return phase == host_phase::off;
 }
 
+// JSON as it is; a text that is none is that word.
+json given(const std::string& text, const char* otherwise) {
+  json value = json::parse(text.empty() ? std::string(otherwise) : text, nullptr, false);
+  return value.is_discarded() ? json(text.empty() ? std::string(otherwise) : text) : value;
+}
+
 // c: Chassis_0_LeakDetector_0_ColdPlate -> 0_ColdPlate; s: leakage1 as it is.
 std::string short_name(const std::string& id) {
   static constexpr std::string_view prefix = "Chassis_0_LeakDetector_";
@@ -69,7 +76,9 @@ tray::tray(device_identity identity, environment& around, std::shared_ptr<const 
 }
 
 bool tray::wet(std::string_view detector, instant now) const {
-  return find_fault(fault_kind::leak, detector, detectors_.front(), now) != nullptr;
+  const fault* const burst = find_fault(fault_kind::burst, detector, detectors_.front(), now);
+  return find_fault(fault_kind::leak, detector, detectors_.front(), now) != nullptr ||
+         (burst != nullptr && now >= burst->from + wetting_delay);
 }
 
 // The detector's own word; a detector_fault contradicts its voltage and says so by State Degraded.
@@ -94,16 +103,27 @@ json tray::value(const value_name& name, instant now) const {
   if (name.name == "reset_types") {
     return reset_types(now);
   }
-  if (name.name == "detector_state" || name.name == "detector_health") {
+  if (name.name == "detector_state") {
+    const fault* const said = find_fault(fault_kind::detector_word, first, detectors_.front(), now);
+    return said == nullptr ? json(detector_word(first, now)) : given(said->value, "Critical");
+  }
+  if (name.name == "detector_health") {
     return detector_word(first, now);
   }
   if (name.name == "detector_status") {
+    if (const fault* const shown = find_fault(fault_kind::detector_state, first, detectors_.front(), now)) {
+      return shown->value.empty() ? "Absent" : shown->value;
+    }
     const bool broken = find_fault(fault_kind::detector_fault, first, detectors_.front(), now) != nullptr;
     return broken ? "Degraded" : "Enabled";
   }
   if (name.name == "volts") {
+    if (const fault* const shown = find_fault(fault_kind::detector_volts, first, detectors_.front(), now)) {
+      return shown->value.empty() ? json(shown->severity) : given(shown->value, "");
+    }
     const fault* const leak = find_fault(fault_kind::leak, first, detectors_.front(), now);
-    return noisy(leak != nullptr ? leak->severity : dry_volts, volts_deviation, first, now);
+    const double wet_shows = leak != nullptr ? leak->severity : wet_volts;
+    return noisy(wet(first, now) ? wet_shows : dry_volts, volts_deviation, first, now);
   }
   if (name.name == "reaction") {
     const auto found = reactions_.find(first);
@@ -119,7 +139,7 @@ json tray::value(const value_name& name, instant now) const {
     return nullptr;
   }
   if (name.name == "inlet") {
-    return noisy(around().inlet_c(), 0.05, "inlet", now);
+    return noisy(around().inlet_c(*this), 0.05, "inlet", now);
   }
   if (name.name == "outlet") {
     return noisy(around().outlet_c(*this), 0.05, "outlet", now);
@@ -238,6 +258,15 @@ void tray::stop(instant now, instant delay, bool then_start) {
       start(when, around().timings().host_on);
     }
   });
+}
+
+void tray::trip(instant now, const std::string& why) {
+  ++generation_;
+  phase_ = host_phase::off;
+  phase_since_ = now;
+  around().power_changed(*this, now);
+  around().host_off(*this, now);
+  around().event(*this, "Environmental.1.0.TemperatureAboveUpperFatalThreshold", why, system_path_);
 }
 
 void tray::standby_lost(instant now) {

@@ -37,6 +37,8 @@ class tray : public device {
   action_reply post(const std::string& path, const json& body, instant now, request_note& note) override;
   action_reply patch(const std::string& path, const json& body, instant now, request_note& note) override;
   void standby_lost(instant now) override;
+  // The hardware pulls its power at once, whatever its BMC does.
+  void trip(instant now, const std::string& why);
   // Just before the host starts: pending settings become active. The boot's URI, empty for a local boot.
   virtual std::string host_starts() { return {}; }
 

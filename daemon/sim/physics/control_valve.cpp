@@ -42,11 +42,18 @@ void actuator::lose_power() {
   if (design_.on_power_loss == fail_action::in_place) command_ = motor_;
 }
 
-void actuator::advance(double dt_s) {
+void actuator::creep(double by) {
+  stem_ = std::clamp(stem_ + by, 0.0, 1.0);
+}
+
+double actuator::goal() const {
   const double overtravel = design_.stiction;
-  const double goal = command_ <= 0.0 ? -overtravel : command_ >= 1.0 ? 1.0 + overtravel : command_;
+  return command_ <= 0.0 ? -overtravel : command_ >= 1.0 ? 1.0 + overtravel : command_;
+}
+
+void actuator::advance(double dt_s) {
   const double reach = dt_s / design_.stroke_s;
-  const double move = std::clamp(goal - motor_, -reach, reach);
+  const double move = std::clamp(goal() - motor_, -reach, reach);
   if (move == 0.0) {
     if (sliding_) {
       sliding_ = false;

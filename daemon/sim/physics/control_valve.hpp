@@ -39,10 +39,18 @@ class actuator {
   void advance(double dt_s);
   double position() const { return stem_; }
   double commanded() const { return command_; }
+  // Where the motor stands, which is what a position sensor on its shaft shows whatever the stem does.
+  double motor() const { return motor_; }
+  bool moving() const { return motor_ != goal(); }
   void jam(bool stuck) { jammed_ = stuck; }
+  void stick(double stiction) { design_.stiction = stiction; }
+  // The stem goes by itself, the motor stands: until the motor takes it along again.
+  void creep(double by);
   void lose_power();
 
  private:
+  double goal() const;
+
   actuator_design design_;
   double command_;
   double motor_;

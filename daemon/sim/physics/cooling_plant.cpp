@@ -234,6 +234,11 @@ void cooling_plant::parts::move(double dt_s) {
     const double before = rack.valve.position();
     rack.valve.advance(dt_s);
     moved += std::abs(rack.valve.position() - before);
+    for (actuator& each : rack.isolation) {
+      const double stood = each.position();
+      each.advance(dt_s);
+      moved += std::abs(each.position() - stood);
+    }
   }
   for (pump& each : pumps) {
     const double before = each.speed();
@@ -267,6 +272,15 @@ void cooling_plant::set_load(std::size_t rack, double share) {
 void cooling_plant::set_rack_valve(std::size_t rack, double opening) {
   parts_->racks[rack].valve.command(opening);
 }
+void cooling_plant::set_isolation_valve(std::size_t rack, rack_valve which, double opening) {
+  valve_of(rack, which).command(opening);
+}
+void cooling_plant::set_tray_heat(std::size_t rack, std::size_t tray, double direct_kw,
+                                  const std::vector<double>& die_kw) {
+  tray_model& of = parts_->racks[rack].trays[tray];
+  of.direct_kw = direct_kw;
+  std::copy_n(die_kw.begin(), std::min(die_kw.size(), of.die_kw.size()), of.die_kw.begin());
+}
 void cooling_plant::set_facility_valve(double opening) {
   parts_->facility_valve.command(opening);
 }
@@ -274,8 +288,8 @@ void cooling_plant::set_pump_speed(std::size_t pump, double speed) {
   parts_->pumps[pump].command(speed);
 }
 
-void cooling_plant::place(double rack_valve, double facility_valve, double pump_speed) {
-  for (rack_model& rack : parts_->racks) rack.valve = actuator(parts_->design.rack_actuator, rack_valve);
+void cooling_plant::place(double rack_opening, double facility_valve, double pump_speed) {
+  for (rack_model& rack : parts_->racks) rack.valve = actuator(parts_->design.rack_actuator, rack_opening);
   parts_->facility_valve = actuator(parts_->design.facility_actuator, facility_valve);
   for (pump& each : parts_->pumps) each = pump(parts_->design.pump, pump_speed);
   parts_->solve();
@@ -290,6 +304,28 @@ void cooling_plant::restore_pump(std::size_t pump) {
 }
 void cooling_plant::jam_rack_valve(std::size_t rack, bool stuck) {
   parts_->racks[rack].valve.jam(stuck);
+}
+actuator& cooling_plant::valve_of(std::size_t rack, rack_valve which) {
+  rack_model& of = parts_->racks[rack];
+  parts_->unsettled = true;
+  return which == rack_valve::flow ? of.valve : of.isolation[which == rack_valve::supply ? 0 : 1];
+}
+const actuator& cooling_plant::valve_of(std::size_t rack, rack_valve which) const {
+  const rack_model& of = parts_->racks[rack];
+  return which == rack_valve::flow ? of.valve : of.isolation[which == rack_valve::supply ? 0 : 1];
+}
+void cooling_plant::clog_filter_to(double factor) {
+  parts_->strainer.clog_to(factor);
+}
+void cooling_plant::set_leak_area(double area_mm2) {
+  parts_->hole.open_to(area_mm2);
+}
+void cooling_plant::refill() {
+  parts_->vessel.refill();
+}
+void cooling_plant::set_facility_kpa(double kpa) {
+  parts_->design.facility_kpa = kpa;
+  parts_->solve_facility();
 }
 void cooling_plant::clog_filter(double e_fold_s) {
   parts_->strainer.clog_over(e_fold_s);
@@ -370,6 +406,8 @@ plant_truth cooling_plant::truth() const {
   truth.facility_return_c = now.facility_c + (facility > 0 ? now.exchanged / facility : 0.0);
   truth.facility_valve = now.facility_valve.position();
   truth.exchanged_kw = now.exchanged;
+  truth.filter_kpa = now.strainer.kpa_per_lpm2() * now.flow_lpm * now.flow_lpm;
+  truth.void_fraction = now.void_fraction;
   truth.leak_ml_per_min = now.hole.flow_ml_per_min();
   truth.leak_detector_wet = now.hole.detector_wet();
   for (const pump& each : now.pumps) {
@@ -387,7 +425,24 @@ rack_truth cooling_plant::rack(std::size_t index) const {
           .return_c = rack.return_end_c(),
           .valve = rack.valve.position(),
           .removed_kw = rack.removed_kw(),
-          .hottest_die_c = rack.hottest_die_c()};
+          .hottest_die_c = rack.hottest_die_c(),
+          .supply_valve = rack.isolation[0].position(),
+          .return_valve = rack.isolation[1].position()};
+}
+
+tray_truth cooling_plant::tray(std::size_t rack, std::size_t tray) const {
+  const rack_model& of = parts_->racks[rack];
+  return {of.tray_flow_lpm(tray), of.trays[tray].coolant.outlet_c()};
+}
+
+double cooling_plant::die_c(std::size_t rack, std::size_t tray, std::size_t die) const {
+  return parts_->racks[rack].trays[tray].dies[die].die_c();
+}
+
+bool cooling_plant::valves_move() const {
+  return std::any_of(parts_->racks.begin(), parts_->racks.end(), [](const rack_model& rack) {
+    return rack.valve.moving() || rack.isolation[0].moving() || rack.isolation[1].moving();
+  });
 }
 
 plant_shown cooling_plant::sample() {

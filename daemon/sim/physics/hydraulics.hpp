@@ -25,6 +25,7 @@ class filter {
   explicit filter(filter_design wanted) : design_(wanted) {}
   void advance(double dt_s);
   void clog_over(double seconds) { design_.clog_time_s = seconds; }
+  void clog_to(double factor) { factor_ = factor; }
   double factor() const { return factor_; }  // of the clean drop: 1.5 alarm, 2 service
   double kpa_per_lpm2() const { return design_.clean_kpa_per_lpm2 * factor_; }
 
@@ -45,6 +46,7 @@ class expansion_vessel {
  public:
   explicit expansion_vessel(vessel_design wanted) : design_(wanted) {}
   void lose(double litres) { lost_l_ += litres; }
+  void refill() { lost_l_ = 0; }
   void expand_to(double litres) { expanded_l_ = litres; }  // growth of the loop's coolant since filling
   double pressure_kpa() const;                             // absolute
   double level() const;                                    // coolant in the vessel, 0..1
@@ -73,6 +75,7 @@ class leak {
   double flow_ml_per_min() const { return flow_ml_per_min_; }
   bool detector_wet() const { return wet_for_s_ >= design_.sensor_delay_s; }
   void stop() { design_.area_mm2 = 0; }
+  void open_to(double area_mm2) { design_.area_mm2 = area_mm2; }
 
  private:
   leak_design design_;

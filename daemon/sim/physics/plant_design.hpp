@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "daemon/sim/physics/control_valve.hpp"
 #include "daemon/sim/physics/heat.hpp"
@@ -11,6 +12,12 @@
 #include "daemon/sim/physics/sensor.hpp"
 
 namespace busbar::sim::physics {
+
+// A tray as it stands, whose heat is told (cooling_plant::set_tray_heat) instead of following from a load.
+struct tray_design {
+  double rated_lpm = 7.0;
+  int dies = 4;
+};
 
 // One CDU with n pumps, an exchanger and a facility side, and racks in parallel behind it. Defaults: four
 // racks of 132 kW at 40 C.
@@ -34,7 +41,12 @@ struct plant_design {
   double tray_s = 3.0;
   valve_trim rack_valve{characteristic::equal_percentage, 14.0, 40.0, 1e-4};
   actuator_design rack_actuator;
+  bool isolation = false;  // valves on supply and return besides
+  valve_trim isolation_valve{characteristic::linear, 90.0, 40.0, 1e-6};
+  actuator_design isolation_actuator{5.0, 0.0, 0.0};
   die_design die;
+  std::vector<tray_design>
+      trays;  // of every rack; not empty: trays_per_rack, dies_per_tray, heat and die shares do not count
 
   // CDU
   double cdu_kpa = 70.0;  // exchanger and pipes at rated flow

@@ -16,6 +16,8 @@ constexpr double compute_heat_share = 0.94;
 constexpr int compute_trays = 18;
 constexpr int all_trays = 27;
 constexpr double die_spread = 0.05;
+constexpr double shedding_from_c = 65.0;
+constexpr double shedding_kw_per_k = 0.01;  // of a tray
 
 double mass_of(double seconds, double lpm, double celsius) {
   return seconds * mass_flow_kg_per_s(lpm, celsius);
@@ -31,6 +33,7 @@ double heat_share_of(int tray, int trays) {
 
 rack_model::rack_model(const plant_design& plant, std::uint64_t seed)
     : valve(plant.rack_actuator, 0.5),
+      isolation{actuator(plant.isolation_actuator, 1.0), actuator(plant.isolation_actuator, 1.0)},
       flow_sensor(plant.flow, plant.rack_rated_lpm, mix(seed + 1)),
       inlet_sensor(plant.temperature, plant.start_c, mix(seed + 2)),
       return_sensor(plant.temperature, plant.start_c, mix(seed + 3)),
@@ -38,16 +41,27 @@ rack_model::rack_model(const plant_design& plant, std::uint64_t seed)
       plant_(plant),
       supply_(mass_of(plant.hose_s, plant.rack_rated_lpm, plant.start_c), hose_cells, plant.start_c),
       return_(mass_of(plant.hose_s, plant.rack_rated_lpm, plant.start_c), hose_cells, plant.start_c) {
+  if (!plant.trays.empty()) {
+    for (const tray_design& each : plant.trays) {
+      tray_model tray{
+          .flow_share = each.rated_lpm / plant.rack_rated_lpm,
+          .coolant =
+              cell_row(mass_of(plant.tray_s, each.rated_lpm, plant.start_c), tray_cells, plant.start_c),
+          .dies = std::vector<die_on_plate>(static_cast<std::size_t>(each.dies), die_on_plate(plant.start_c)),
+          .spread = std::vector<double>(static_cast<std::size_t>(each.dies), 1.0),
+          .told = true,
+          .die_kw = std::vector<double>(static_cast<std::size_t>(each.dies), 0.0)};
+      trays.push_back(std::move(tray));
+    }
+    return;
+  }
   for (int number = 0; number < plant.trays_per_rack; ++number) {
     const double share = heat_share_of(number, plant.trays_per_rack);
     tray_model tray{.heat_share = share,
                     .flow_share = share,
-                    .opening = 1.0,
                     .alike = plant.rack_dies * share / plant.dies_per_tray,
                     .coolant = cell_row(mass_of(plant.tray_s, plant.rack_rated_lpm * share, plant.start_c),
-                                        tray_cells, plant.start_c),
-                    .dies = {},
-                    .spread = {}};
+                                        tray_cells, plant.start_c)};
     for (int die = 0; die < plant.dies_per_tray; ++die) {
       tray.dies.emplace_back(plant.start_c);
       const double drawn = gaussian(mix(seed + 1000 + static_cast<std::uint64_t>(number * 64 + die)));
@@ -55,6 +69,10 @@ rack_model::rack_model(const plant_design& plant, std::uint64_t seed)
     }
     trays.push_back(std::move(tray));
   }
+}
+
+double rack_model::tray_flow_lpm(std::size_t tray) const {
+  return flow_lpm * trays[tray].flow_share * trays[tray].opening / open_share();
 }
 
 double rack_model::open_share() const {
@@ -69,30 +87,41 @@ resistance rack_model::branch(double viscosity_factor, double density) const {
   const double stretch = plant_.rack_rated_lpm * open_share();
   const double smooth = plant_.rack_pipe_kpa * plant_.turbulent_share * viscosity_factor;
   const double square = plant_.rack_pipe_kpa * (1.0 - plant_.turbulent_share);
-  return {smooth / std::pow(stretch, 1.75),
-          square / (stretch * stretch) + plant_.rack_valve.square_kpa_per_lpm2(valve.position(), density)};
+  double valves = plant_.rack_valve.square_kpa_per_lpm2(valve.position(), density);
+  if (plant_.isolation) {
+    for (const actuator& each : isolation)
+      valves += plant_.isolation_valve.square_kpa_per_lpm2(each.position(), density);
+  }
+  return {smooth / std::pow(stretch, 1.75), square / (stretch * stretch) + valves};
 }
 
 double rack_model::advance_tray(tray_model& tray, double dt_s, double kg_per_s, double inlet_kj_per_kg,
                                 double inlet_c, heat_books& books) {
   const double electric =
       tray.heat_share * plant_.rack_kw * (plant_.idle_share + (1.0 - plant_.idle_share) * load);
-  const double through_dies = electric * plant_.die_share;
-  const double per_die = through_dies / (tray.alike * static_cast<double>(tray.dies.size()));
+  const double through_dies = tray.told ? 0.0 : electric * plant_.die_share;
+  const double per_die =
+      tray.told ? 0.0 : through_dies / (tray.alike * static_cast<double>(tray.dies.size()));
   const double coolant_c = 0.5 * (inlet_c + tray.coolant.outlet_c());
   const double rated = mass_flow_kg_per_s(plant_.rack_rated_lpm * tray.flow_share, plant_.start_c);
-  double direct = electric - through_dies;
+  double direct = tray.told ? tray.direct_kw : electric - through_dies;
   double drawn = direct;
   for (std::size_t index = 0; index < tray.dies.size(); ++index) {
     die_design path = plant_.die;
     path.plate_film_k_per_kw *= tray.spread[index];
     const double leakage = leakage_per_k * std::max(0.0, tray.dies[index].die_c() - leakage_from_c);
-    const double kw = per_die * (1.0 + std::min(leakage, 0.3));
+    const double kw = tray.told ? tray.die_kw[index] : per_die * (1.0 + std::min(leakage, 0.3));
     drawn += kw * tray.alike;
     direct += tray.alike * tray.dies[index].advance(path, dt_s, kw, coolant_c, kg_per_s / rated);
   }
   books.in += drawn * dt_s;
   kw_ += drawn;
+  if (tray.told && tray.coolant.outlet_c() > shedding_from_c) {
+    // Hot metal without flow warms the hall too: what is on standby does not heat up without end.
+    const double shed = shedding_kw_per_k * (tray.coolant.outlet_c() - shedding_from_c);
+    books.out += shed * dt_s;
+    direct -= shed;
+  }
   return tray.coolant.advance(dt_s, kg_per_s, inlet_kj_per_kg, direct);
 }
 

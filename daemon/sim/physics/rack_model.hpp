@@ -1,6 +1,7 @@
 // One rack of the plant: its valve, its trays in parallel, its hoses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,8 +15,11 @@ struct tray_model {
   double opening = 1.0;     // obstruction: 1 none
   double alike = 1.0;       // dies that each modelled one stands for
   cell_row coolant;
-  std::vector<die_on_plate> dies;
-  std::vector<double> spread;  // each die's thermal path, around 1
+  std::vector<die_on_plate> dies = {};
+  std::vector<double> spread = {};  // each die's thermal path, around 1
+  bool told = false;                // its heat is what follows, not a share of the rack's load
+  double direct_kw = 0;
+  std::vector<double> die_kw = {};
 };
 
 // Heat books, kJ since the start.
@@ -36,6 +40,7 @@ class rack_model {
 
   double stored_kj() const;
   double coolant_l() const;
+  double tray_flow_lpm(std::size_t tray) const;
   double kw() const { return kw_; }
   double removed_kw() const { return removed_kw_; }
   double hottest_die_c() const;
@@ -43,6 +48,7 @@ class rack_model {
   double return_end_c() const { return return_.outlet_c(); }
 
   actuator valve;
+  std::array<actuator, 2> isolation;  // supply, return; they count where the design has them
   double load = 0;
   double flow_lpm = 0;
   std::vector<tray_model> trays;

@@ -10,7 +10,7 @@ constexpr const char* usage =
     "busbar-sim: simulated racks that answer Redfish over HTTPS, with agents and physics\n"
     "\n"
     "  busbar-sim run --state-dir DIR [--racks N] [--sku vr-nvl72|vr-4x1] [--profile quick|instant|real]\n"
-    "                 [--seed S] [--ideal] [--rack-controllers] [--stamp-writes] [--network 127.18]\n"
+    "                 [--seed S] [--ideal] [--no-rack-controllers] [--stamp-writes] [--network 127.18]\n"
     "  busbar-sim fault add KIND TARGET [--at D] [--for D] [--severity X] [--value V] --state-dir DIR\n"
     "  busbar-sim fault list | kinds | clear [KIND [TARGET]] --state-dir DIR\n"
     "  busbar-sim truth [PATH] [-o json] --state-dir DIR\n"
@@ -26,7 +26,7 @@ constexpr const char* usage =
 int main(int count, char** texts) {
   using namespace busbar::sim;
   const arguments line =
-      parse_arguments(count, texts, {"--ideal", "--rack-controllers", "--stamp-writes", "-f", "--help", "-h"},
+      parse_arguments(count, texts, {"--ideal", "--rack-controllers", "--no-rack-controllers", "--stamp-writes", "-f", "--help", "-h"},
                       {"--state-dir", "--racks", "--sku", "--profile", "--seed", "--at", "--for",
                        "--severity", "--value", "--network", "-o", "--output", "--listen"});
   if (line.has("--help") || line.has("-h")) {

@@ -17,8 +17,11 @@
 #include "daemon/sim/delivery_note.hpp"
 #include "daemon/sim/https_face.hpp"
 #include "daemon/sim/json.hpp"
+#include "daemon/sim/modbus_face.hpp"
 #include "daemon/sim/model_loop.hpp"
+#include "daemon/sim/physics/noise.hpp"
 #include "daemon/sim/program/commands.hpp"
+#include "daemon/sim/snmp_face.hpp"
 
 #ifndef BUSBAR_SIM_AGENT_FACE
 namespace busbar::sim {
@@ -34,6 +37,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::uint16_t redfish_port = 8443;
+constexpr std::uint16_t modbus_port = 5020;
+constexpr std::uint16_t snmp_port = 1161;
+constexpr std::string_view modbus_map = "lab_cdu";
 constexpr auto save_interval = std::chrono::seconds(2);
 
 int fail(int code, const std::string& why) {
@@ -53,6 +59,9 @@ class running_site {
   void hook();
   void start_agents();
   std::function<void(std::uint64_t, instant)> stamper();
+  modbus_backend registers();
+  snmp_backend objects();
+  std::function<void(const std::string&, const std::string&, instant)> event_stamper();
   void keep_saving();
   void save();
   void look_at_certificate(const std::string& address);
@@ -69,6 +78,9 @@ class running_site {
   std::map<std::string, bool> certificate_changed_;
   model_loop loop_;
   https_face face_;
+  physics::stream luck_;  // which Modbus requests are lost
+  modbus_face modbus_;
+  snmp_face snmp_;
   control_server control_;
   std::unique_ptr<agent_face> agents_;
 };
@@ -85,14 +97,21 @@ running_site::running_site(std::unique_ptr<site> model, std::string folder, bool
                                 [this](const std::string& address, const http_request& request) {
                                   return model_->handle(address, request, monotonic_now());
                                 },
-                                stamp_writes ? stamper() : nullptr}),
+                                stamp_writes ? stamper() : nullptr,
+                                stamp_writes ? event_stamper() : nullptr,
+                                [this](const std::string& address) {
+                                  return model_->metric_reports(address, monotonic_now());
+                                }}),
+      luck_(model_->options().seed ^ 0x6d6f64),
+      modbus_(loop_, registers()),
+      snmp_(loop_, objects(), model_->pdu_secret()),
       control_(folder_ + "/sim.sock", [this](const std::string& line) { return answer(line); }) {
   for (const device_identity& each : model_->devices()) {
     members_[each.address] = each.member;
   }
 }
 
-// A row of its own in the journal, for whoever measures from the last byte of a reply.
+// A row of its own in the journal, for whoever measures from a reply.
 std::function<void(std::uint64_t, instant)> running_site::stamper() {
   return [this](std::uint64_t number, instant when) {
     loop_.post([this, number, when] {
@@ -101,8 +120,57 @@ std::function<void(std::uint64_t, instant)> running_site::stamper() {
   };
 }
 
+// Events of leaks alone: it is their way that is measured.
+std::function<void(const std::string&, const std::string&, instant)> running_site::event_stamper() {
+  return [this](const std::string& address, const std::string& event, instant when) {
+    if (event.find("LeakDetected") == std::string::npos) {
+      return;
+    }
+    loop_.post([this, address, when] {
+      journal_ << json{{"event", address}, {"message", "LeakDetected"}, {"written_ns", when.count()}}.dump()
+               << std::endl;
+    });
+  };
+}
+
+modbus_backend running_site::registers() {
+  const auto severity = [this](fault_kind kind) {
+    return model_->fault_severity(kind, "cdu01", monotonic_now());
+  };
+  return {.read = [this](std::string_view point) { return model_->register_value(point, monotonic_now()); },
+          .write =
+              [this](std::string_view point, double value, const std::string& peer) {
+                return model_->set_register(point, value, peer, monotonic_now());
+              },
+          .delay =
+              [severity] {
+                return std::chrono::duration_cast<instant>(
+                    std::chrono::duration<double>(severity(fault_kind::modbus_late).value_or(0)));
+              },
+          .lost =
+              [this, severity] {
+                return physics::uniform(luck_.next()) < severity(fault_kind::modbus_lost).value_or(0);
+              },
+          .exception = [severity]() -> std::optional<std::uint8_t> {
+            const auto code = severity(fault_kind::modbus_exception);
+            return code ? std::optional(static_cast<std::uint8_t>(*code)) : std::nullopt;
+          }};
+}
+
+snmp_backend running_site::objects() {
+  return {.objects =
+              [this](const std::string& address) { return model_->snmp_objects(address, monotonic_now()); },
+          .set =
+              [this](const std::string& address, const oid_path& object, std::int64_t value,
+                     const std::string& peer, const std::string& user) {
+                return model_->set_snmp_object(address, object, value, peer, user, monotonic_now());
+              }};
+}
+
 running_site::~running_site() {
   control_.stop();
+  modbus_.stop();
+  snmp_.stop();
   if (agents_) {
     agents_->stop();
   }
@@ -145,6 +213,8 @@ absl::Status running_site::start() {
   keep_saving();
   loop_.start();
   face_.start();
+  modbus_.start();
+  snmp_.start();
   return control_.start();
 }
 
@@ -156,6 +226,15 @@ absl::Status running_site::open_faces() {
     }
     model_->set_certificate(address, pair->sha256);
     if (const absl::Status listening = face_.listen(address, redfish_port, *pair); !listening.ok()) {
+      return listening;
+    }
+  }
+  for (const device_identity& each : model_->devices()) {
+    const absl::Status listening =
+        each.kind == device_kind::cdu        ? modbus_.listen(each.address, modbus_port, modbus_map)
+        : each.kind == device_kind::rack_pdu ? snmp_.listen(each.address, snmp_port)
+                                             : absl::OkStatus();
+    if (!listening.ok()) {
       return listening;
     }
   }
@@ -345,7 +424,7 @@ int run_command(const arguments& line) {
   options.racks = static_cast<int>(*racks);
   options.sku = line.value("--sku", "vr-nvl72");
   options.profile = line.value("--profile", "quick");
-  options.rack_controllers = line.has("--rack-controllers");
+  options.rack_controllers = !line.has("--no-rack-controllers");
   options.network = line.value("--network", options.network);
   options.seed = static_cast<std::uint64_t>(*seed);
   options.start = monotonic_now();

@@ -54,15 +54,15 @@ TEST(simulated_site, two_racks_hold_what_the_sku_says) {
   options.racks = 2;
   const auto made = site::make(options);
   ASSERT_TRUE(made.ok());
-  EXPECT_EQ((*made)->devices().size(), 2u * (18 + 9 + 8) + 1);
+  EXPECT_EQ((*made)->devices().size(), 2u * (18 + 9 + 8 + 2) + 1);
   std::set<std::string> macs;
   std::set<std::string> serials;
   for (const device_identity& each : (*made)->devices()) {
     macs.insert(each.mac);
     serials.insert(each.serial);
   }
-  EXPECT_EQ(macs.size(), 71u);
-  EXPECT_EQ(serials.size(), 71u);
+  EXPECT_EQ(macs.size(), 75u);
+  EXPECT_EQ(serials.size(), 75u);
 }
 
 TEST(simulated_site, each_link_of_a_full_rack_has_one_port_of_its_own) {
