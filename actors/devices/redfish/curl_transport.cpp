@@ -153,7 +153,7 @@ void set_method(transfer& exchange) {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.c_str());
 }
 
-constexpr long flow_buffer = 128 * 1024;  // a whole report at one go
+constexpr long flow_buffer = 64 * 1024;
 
 void set_up(transfer& exchange, const std::string& address, const curl_options& options) {
   CURL* const easy = exchange.easy;

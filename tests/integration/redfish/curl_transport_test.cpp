@@ -195,5 +195,87 @@ TEST(curl_transport, a_new_certificate_behind_one_address_is_refused_by_the_driv
   EXPECT_EQ(other.bytes_read(), 0u);
 }
 
+// A flow and what became of it. The test's thread waits; the I/O thread fills.
+struct open_flow {
+  std::shared_ptr<http_flow> flow = std::make_shared<http_flow>();
+  std::promise<void> seen;  // what was waited for has come
+  std::promise<http_outcome> ended;
+  std::string bytes;
+
+  void begin(curl_transport& transport, const std::string& address, const std::string& path,
+             std::string wanted, bool end_then = false) {
+    flow->on_bytes = [this, wanted = std::move(wanted), end_then](std::string_view more) {
+      const bool had = bytes.find(wanted) != std::string::npos;
+      bytes += more;
+      const bool has = bytes.find(wanted) != std::string::npos;
+      if (has && !had) seen.set_value();
+      return !(has && end_then);
+    };
+    http_request request = get(path);
+    request.flow = flow;
+    transport.send(address, std::move(request),
+                   [this](http_outcome outcome) { ended.set_value(std::move(outcome)); });
+  }
+};
+
+std::string endless(const served_request& request) {
+  if (request.path == "/stream")
+    return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: one\n\n";
+  if (request.path == "/none") return "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone";
+  return tls_server::ok(request.path);
+}
+
+TEST(curl_transport, hands_over_a_flow_as_it_comes_and_serves_requests_beside_it) {
+  tls_server server(endless);
+  curl_transport transport;
+  open_flow stream;
+  stream.begin(transport, server.address(), "/stream", "data: one\n\n");
+  stream.seen.get_future().get();
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(ask(transport, server.address(), get("/beside")).reply.body, "/beside");
+  transport.post([&stream] { stream.flow->stop(); });
+  const http_outcome end = stream.ended.get_future().get();
+  EXPECT_NE(end.error, transport_error::none);
+  EXPECT_EQ(stream.flow->stop, nullptr);
+  EXPECT_EQ(stream.bytes, "data: one\n\n");
+}
+
+TEST(curl_transport, a_flow_ends_when_whoever_takes_it_has_enough) {
+  tls_server server(endless);
+  curl_transport transport;
+  open_flow stream;
+  stream.begin(transport, server.address(), "/stream", "one", true);
+  EXPECT_NE(stream.ended.get_future().get().error, transport_error::none);
+}
+
+TEST(curl_transport, an_error_in_place_of_a_flow_is_an_ordinary_answer) {
+  tls_server server(endless);
+  curl_transport transport;
+  open_flow stream;
+  stream.begin(transport, server.address(), "/none", "never");
+  const http_outcome end = stream.ended.get_future().get();
+  EXPECT_EQ(end.error, transport_error::none);
+  EXPECT_EQ(end.reply.status, 404);
+  EXPECT_EQ(end.reply.body, "gone");
+  EXPECT_EQ(stream.bytes, "");
+}
+
+TEST(curl_transport, ends_its_flows_with_itself_and_when_the_peer_goes) {
+  auto server = std::make_unique<tls_server>(endless);
+  open_flow first;
+  open_flow second;
+  {
+    curl_transport transport;
+    first.begin(transport, server->address(), "/stream", "one");
+    first.seen.get_future().get();
+    server.reset();
+    first.ended.get_future().get();
+    server = std::make_unique<tls_server>(endless);
+    second.begin(transport, server->address(), "/stream", "one");
+    second.seen.get_future().get();
+  }
+  EXPECT_EQ(second.ended.get_future().get().error, transport_error::unreachable);
+}
+
 }  // namespace
 }  // namespace busbar::devices::redfish

@@ -291,6 +291,35 @@ TEST_F(redfish_sim, a_switch_tray_and_the_cdu_are_read) {
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("rope", "pan"));
 }
 
+core::instant wall_and_steady() {
+  const auto ns = [](auto time) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  };
+  return {ns(std::chrono::steady_clock::now()), ns(std::chrono::system_clock::now())};
+}
+
+TEST_F(redfish_sim, readings_come_over_the_event_stream_and_come_again_after_the_bmc_restarted) {
+  switch_shelf_on();
+  const auto tray = enter(".1.1", journal::COMPUTE_TRAY);
+  const auto board = std::make_shared<core::reading_board>();
+  tray->start_telemetry({"r01/c01", {"HGX_PlatformEnvironmentMetrics_0"}, board, wall_and_steady});
+  const auto good_after = [&board](std::int64_t wall_ns) {
+    const auto inlet = board->find("r01/c01/inlet_temperature");
+    return inlet && inlet->quality == core::reading_quality::good && inlet->received_wall_ns > wall_ns;
+  };
+  ASSERT_TRUE(until([&good_after] { return good_after(0); }));
+  EXPECT_EQ(board->find("r01/c01/inlet_temperature")->unit, "Cel");
+  EXPECT_EQ(board->find("r01/c01/gpu0/nvlink0/up")->value, 0);  // the host is off
+  EXPECT_GT(board->under("r01/c01/").size(), 300u);
+  EXPECT_TRUE(tell(tray, &bmc::reset_manager).ok());
+  const std::int64_t restarted_ns = wall_and_steady().wall_ns;
+  EXPECT_TRUE(until([&good_after, restarted_ns] { return good_after(restarted_ns); }));
+  tray->stop_telemetry();
+  EXPECT_TRUE(until([&board] {
+    return board->find("r01/c01/inlet_temperature")->quality == core::reading_quality::stale;
+  }));
+}
+
 TEST_F(redfish_sim, a_running_tray_is_inspected_as_good) {
   switch_shelf_on();
   const auto tray = enter(".1.3", journal::COMPUTE_TRAY);
