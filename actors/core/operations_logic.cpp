@@ -28,16 +28,24 @@ std::uint64_t number_of(std::string_view id) {
   return number;
 }
 
-enum class target_kind { rack, new_rack, node, bmc, operation, unknown_verb };
+enum class target_kind { rack, new_rack, node, bmc, valve, pdu, cdu, new_plant, operation, unknown_verb };
 
 target_kind kind_of(std::string_view verb) {
   if (verb == "rack_bringup" || verb == "rack_shutdown") return target_kind::rack;
   if (verb == "manifest_apply") return target_kind::new_rack;
   if (verb == "node_retry" || verb == "node_trust") return target_kind::node;
   if (verb == "bmc_release" || verb == "bmc_unlock") return target_kind::bmc;
+  if (verb == "valve_set" || verb == "valve_release") return target_kind::valve;
+  if (verb == "outlet_switch") return target_kind::pdu;
+  if (verb == "cdu_set" || verb == "cdu_release") return target_kind::cdu;
+  if (verb == "plant_apply") return target_kind::new_plant;
   if (verb == "operation_cancel") return target_kind::operation;
   return target_kind::unknown_verb;
 }
+
+// A valve may be turned back in mid-stroke, outlets of a PDU are apart, a holder may ask its CDU anew: their owners say what is in
+// the way.
+bool owner_decides(std::string_view verb) { return verb == "valve_set" || verb == "outlet_switch" || verb == "cdu_set"; }
 
 absl::Status unknown_target(std::string_view name) {
   return make_fault(fault::UNKNOWN_TARGET, fmt::format("{}: this daemon holds no such thing; nothing was done", name));
@@ -77,6 +85,11 @@ absl::Status check_target(const command& what, const snapshot& state) {
     case target_kind::bmc:
       if (is_live_node(state, what.target) || state.endpoint(what.target) != nullptr) return absl::OkStatus();
       return unknown_target(what.target);
+    case target_kind::valve: return state.valve(what.target) != nullptr ? absl::OkStatus() : unknown_target(what.target);
+    case target_kind::pdu: return state.pdu(what.target) != nullptr ? absl::OkStatus() : unknown_target(what.target);
+    case target_kind::cdu: return state.cdu(what.target) != nullptr ? absl::OkStatus() : unknown_target(what.target);
+    case target_kind::new_plant:
+      return what.plant != nullptr ? absl::OkStatus() : absl::InvalidArgumentError("plant_apply without a plant");
     case target_kind::operation: return absl::OkStatus();
     case target_kind::unknown_verb: break;
   }
@@ -277,7 +290,9 @@ operation_decision operations_logic::decide(const command& what, const snapshot&
   }
   if (auto known = repeated(what, state, now); known.has_value()) return *std::move(known);
   for (const auto& [id, one] : live_) {
-    if (one.operation.verb() != what.verb || one.operation.target() != what.target || has_ended(one.operation)) continue;
+    if (owner_decides(what.verb) || one.operation.verb() != what.verb || one.operation.target() != what.target ||
+        has_ended(one.operation))
+      continue;
     decision.status = make_fault(fault::OPERATION_CONFLICT, fmt::format("{} of {} is running as {}", what.verb, what.target, running_words(what.target, id)));
     return decision;
   }

@@ -135,6 +135,7 @@ void rack_shell::start_members(rack_self self) {
     self->monitor(child);
     nodes.emplace(member_name, child);
   }
+  start_equipment(self);
   bind_spec(self);
 }
 
@@ -221,6 +222,14 @@ void rack_shell::tick(rack_self self, std::uint64_t generation) {
   take(self, wake{});
 }
 
+void rack_shell::cancel(rack_self self, const std::string& operation) {
+  std::erase_if(looks, [&operation](const auto& look) {
+    return !operation.empty() && look.second.operation == operation;  // a trust nobody waits for any more
+  });
+  cancel_equipment(self, operation);
+  take(self, cancel_operation{operation});
+}
+
 namespace {
 
 // What is stored becomes the state; members begin where they stood.
@@ -273,7 +282,7 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
         return self->state.submit(self, what, operation);
       },
       [self](core::resume_atom, const core::operation_ptr& operation) {
-        self->state.resume(self, *operation);
+        if (!self->state.resume_equipment(self, operation)) self->state.resume(self, *operation);
       },
       [self](core::cancel_atom, const std::string& operation) {
         std::erase_if(self->state.looks, [&operation](const auto& look) {
@@ -282,12 +291,16 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
         self->state.take(self, cancel_operation{operation});
       },
       [self](const rack_event_ptr& event) {
-        if (std::holds_alternative<cooling_read>(*event)) self->state.cooling_asked = false;
+        if (const auto* read = std::get_if<cooling_read>(event.get())) {
+          self->state.cooling_asked = false;
+          if (read->facts.ok()) self->state.tell_flow(self, *read->facts);
+        }
         if (const auto* shown = std::get_if<certificate_shown>(event.get()))
           return self->state.trust_or_refuse(self, *shown);
         self->state.take(self, *event);
       },
       [self](const agent_event_ptr& event) { self->state.hear_agent(self, *event); },
+      [self](const equipment_ptr& news) { self->state.hear_equipment(self, *news); },
       [self](const sightings_ptr& seen) { self->state.see(self, *seen); },
       [self](core::arm_atom, const std::string& member) { self->state.arm(self, member); },
       [self](core::arm_atom, const arming_answer_ptr& status) { self->state.record_answered(self, *status); },
@@ -298,6 +311,7 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
       },
       [self](core::stop_atom) {
         self->state.stop_members(self);
+        self->state.stop_equipment(self, core::snapshot());
         self->send_exit(self->state.scanner, caf::exit_reason::user_shutdown);
         self->quit();
       },

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "actors/core/snapshot_hub.hpp"
+#include "actors/devices/outlet_factory.hpp"
 #include "actors/node/node_actor.hpp"
 #include "actors/rack/interlock_port.hpp"
 #include "actors/rack/rack_interface.hpp"
@@ -31,6 +32,8 @@ struct rack_dependencies {
   std::function<std::string()> new_uuid;
   std::function<void(const std::string& endpoint)>
       open_agent_gate;   // at once, or in the background; again is no error
+  std::shared_ptr<core::reading_board> board;           // null: readings of valves and outlets go nowhere
+  std::shared_ptr<devices::outlet_factory> outlets;     // null: no PDU is read or asked
   std::string instance;  // "r01"
   std::string site_dir;
 };

@@ -25,6 +25,7 @@ void rack_shell::apply_manifest(rack_self self, const core::command& what, const
   batch->put(applied.rack);
   for (const auto& one : applied.members) batch->put(one);
   for (const std::string& gone : applied.removed) batch->erase(core::object_kind::node, gone);
+  apply_equipment(*what.spec, *with.hub->read(), with.new_uuid, *batch);
   batch->events.push_back(spec_event(*what.spec, operation, what.principal));
   committing = true;  // nothing is stepped until the members are those of the new spec
   self->request(with.journal, core::commit_timeout, core::commit_atom_v, core::batch_ptr(batch))
@@ -33,6 +34,7 @@ void rack_shell::apply_manifest(rack_self self, const core::command& what, const
             rack_shell& shell = self->state;
             shell.committing = false;
             shell.stop_members(self);
+            shell.stop_equipment(self, *shell.with.hub->read());
             shell.logic.rack = *applied.rack;
             shell.logic.run.members.clear();
             for (const auto& one : applied.members) shell.logic.run.members[one->name()] = one;
@@ -84,8 +86,13 @@ void rack_shell::trust_or_refuse(rack_self self, const certificate_shown& shown)
 
 caf::result<core::command_result_ptr> rack_shell::submit(rack_self self, const core::command_ptr& what,
                                                          const std::string& operation) {
+  if (is_equipment_verb(what->verb)) return submit_equipment(self, what, operation);
   const auto refusal = refuse_command(*what, logic, committing);
   if (!refusal.ok()) return core::to_caf(refusal);
+  if (what->verb == "manifest_apply") {
+    const auto in_use = refuse_equipment_changes(*what->spec, *with.hub->read());
+    if (!in_use.ok()) return core::to_caf(in_use);
+  }
   if (what->verb == "node_trust") {
     auto promise = self->make_response_promise<core::command_result_ptr>();
     look_for_trust(self, what, operation, promise);

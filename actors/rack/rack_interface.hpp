@@ -11,6 +11,7 @@
 
 #include "actors/core/messages.hpp"
 #include "actors/core/operations_interface.hpp"
+#include "actors/rack/rack_equipment.hpp"
 #include "actors/rack/rack_logic.hpp"
 
 namespace busbar::discovery {
@@ -30,6 +31,8 @@ using rack_actor = core::owner_actor::extend<
     caf::reacts_to<rack_event_ptr>,
     // From the agent gate: for the rack's own run, or handed on to the member.
     caf::reacts_to<agent_event_ptr>,
+    // From members, valves and PDUs: drivers, sessions, positions.
+    caf::reacts_to<equipment_ptr>,
     // From DISCOVERY: what answers where.
     caf::reacts_to<sightings_ptr>,
     // From a member: arm the interlock for it (its account exists); the answer reaches it as an event.
@@ -44,6 +47,10 @@ using rack_actor = core::owner_actor::extend<
 
 inline rack_event_ptr make_event(rack_event event) {
   return std::make_shared<const rack_event>(std::move(event));
+}
+
+inline equipment_ptr make_news(equipment_news news) {
+  return std::make_shared<const equipment_news>(std::move(news));
 }
 
 }  // namespace busbar::rack

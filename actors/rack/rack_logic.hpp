@@ -181,6 +181,7 @@ struct rack_run {
   std::set<std::string> test_waits;  // members whose test_done is missing
   std::int64_t test_deadline_ns = core::never_ns;
   bool judging = false;
+  std::map<std::string, std::string> shut_valves;  // that take liquid from the hosts, or are told to: why
 };
 
 struct rack_state {

@@ -105,6 +105,8 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
   if (auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet;
   if (member.spec().kind() == journal::POWER_SHELF) return std::nullopt;
   if (auto flow = flow_not_proven(run().cooling, rack().spec().manifest().cooling(), now_)) return flow;
+  if (!run().shut_valves.empty() && !BUSBAR_MUTANT(shut_valve_ignored))
+    return refusal{fault::POWER_FLOW_NOT_PROVEN, run().shut_valves.begin()->second};
   if (run().interlock == nullptr)
     return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
   if (auto old = record_is_old(rack(), *run().interlock)) return old;

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "actors/discovery/discovery_actor.hpp"
+#include "actors/pdu/pdu_actor.hpp"
 #include "actors/rack/rack_actor.hpp"
 #include "actors/rack/rack_members.hpp"
+#include "actors/valve/valve_actor.hpp"
 
 namespace busbar::rack {
 
@@ -28,6 +30,14 @@ struct trust_look {  // a trust that waits for what the BMC shows
   core::command_ptr what;
   std::string operation;
   result_promise promise;
+};
+
+// Valves and PDUs of the rack, and the drivers that its members made: rack_equipment_actor.cpp.
+struct rack_equipment {
+  std::map<std::string, valve::valve_actor> valves;
+  std::map<std::string, pdu::pdu_actor> pdus;
+  std::map<std::string, std::uint64_t> generations;              // of what the two were started with
+  std::map<std::string, std::shared_ptr<devices::bmc>> drivers;  // by member, as its node bound it last
 };
 
 struct rack_shell {
@@ -54,6 +64,7 @@ struct rack_shell {
   std::uint64_t arming_generation = 0;
   std::map<std::uint64_t, trust_look> looks;
   std::uint64_t last_look = 0;
+  rack_equipment kit;
 
   void take(rack_self self, rack_event event);
   void pump(rack_self self);
@@ -85,6 +96,17 @@ struct rack_shell {
                       result_promise promise);
   void trust_or_refuse(rack_self self, const certificate_shown& shown);
   void resume(rack_self self, const journal::Operation& operation);
+  void cancel(rack_self self, const std::string& operation);
+  void start_equipment(rack_self self);
+  void stop_equipment(rack_self self, const core::snapshot& state);
+  void bind_valve(rack_self self, const std::string& name, const journal::ValveSpec& spec);
+  absl::StatusOr<std::shared_ptr<devices::outlet_bank>> make_bank(const journal::PduSpec& spec);
+  void hear_equipment(rack_self self, const equipment_news& news);
+  void tell_flow(rack_self self, const devices::cooling_facts& facts);
+  caf::result<core::command_result_ptr> submit_equipment(rack_self self, const core::command_ptr& what,
+                                                         const std::string& operation);
+  bool resume_equipment(rack_self self, const core::operation_ptr& operation);
+  void cancel_equipment(rack_self self, const std::string& operation);
   node::node_actor* member(const std::string& wanted) {
     const auto found = nodes.find(wanted);
     return found == nodes.end() ? nullptr : &found->second;

@@ -28,6 +28,7 @@
 #include "daemon/busbard/instance_lock.hpp"
 #include "daemon/busbard/rpc/worker.hpp"
 #include "daemon/busbard/wiring_agents.hpp"
+#include "daemon/busbard/wiring_outlets.hpp"
 #include "daemon/busbard/wiring_secrets.hpp"
 #include "gpu/judge/agent_results.hpp"
 #include "storage/disk_room.hpp"
@@ -258,6 +259,8 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   with.drivers = devices::redfish::make_redfish_factory(io_, io_);
   with.secrets = std::make_shared<daemon_secrets>(vault_, config.site_dir.string());
   with.agents = agents_;
+  with.board = board_;
+  with.outlets = std::make_shared<daemon_outlets>(io_);
   with.interlock = interlock_;
   with.judge = judge;
   with.clock = storage::machine_instant;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "actors/manifest/names.hpp"
+#include "daemon/cli/acting_parts.hpp"
 #include "daemon/cli/host_list.hpp"
 #include "daemon/cli/manifest_files.hpp"
 #include "daemon/cli/table.hpp"
@@ -18,9 +19,6 @@ namespace busbar::cli {
 namespace {
 
 using google::protobuf::Message;
-
-enum class danger { none, asks };
-enum class reason { optional, needed };
 
 // One id a command line and target: a call repeated after a lost answer starts nothing new.
 std::string request_id_for(const session& with, std::size_t index) {
@@ -82,8 +80,6 @@ call_result act(session& with, const std::string& method, const std::string& nam
   return answer;
 }
 
-using request_maker = std::function<std::unique_ptr<Message>(v1::ActRequest)>;
-
 // Of several names all are asked for first: one that is refused leaves the others alone.
 exit_code refused_among(session& with, const std::string& method, const std::vector<std::string>& names,
                         const request_maker& make) {
@@ -132,6 +128,14 @@ exit_code act_on_each(session& with, const std::string& method, const std::vecto
   return code;
 }
 
+}  // namespace
+
+exit_code act_on(session& with, const std::string& method, const std::string& what, const std::vector<std::string>& names,
+                 danger level, reason why, const request_maker& make) {
+  if (!may_go_on(with, what, names, level, why)) return exit_code::usage;
+  return act_on_each(with, method, names, make);
+}
+
 exit_code act_on_names(session& with, const std::string& method, const std::string& what, danger level,
                        reason why, const request_maker& make) {
   const auto names = with.names();
@@ -139,9 +143,10 @@ exit_code act_on_names(session& with, const std::string& method, const std::stri
     if (names) with.say(fmt::format("{} needs a name", what));
     return exit_code::usage;
   }
-  if (!may_go_on(with, what, *names, level, why)) return exit_code::usage;
-  return act_on_each(with, method, *names, make);
+  return act_on(with, method, what, *names, level, why, make);
 }
+
+namespace {
 
 std::unique_ptr<Message> bare(v1::ActRequest act) {
   return std::make_unique<v1::ActRequest>(std::move(act));

@@ -6,6 +6,7 @@
 
 #include "actors/manifest/values.hpp"
 #include "daemon/cli/acting.hpp"
+#include "daemon/cli/acting_equipment.hpp"
 #include "daemon/cli/condition.hpp"
 #include "daemon/cli/context.hpp"
 #include "daemon/cli/explain.hpp"
@@ -165,6 +166,58 @@ CLI::App* add_group(CLI::App& root, const std::string& name, const std::string& 
   return group;
 }
 
+// What speaks to the interlock itself, at its operator's socket: no daemon of ours stands between.
+CLI::App* add_at_interlock(CLI::App& group, options& said, const std::string& verb, const std::string& help,
+                           const std::string& what) {
+  CLI::App* app = group.add_subcommand(verb, help);
+  app->add_option("names", said.names, what)->required();
+  app->add_flag("--dry-run", said.dry_run, "look only, and say what would be done");
+  app->add_flag("-y,--yes", said.yes, "do not ask");
+  app->add_option("--reason", said.reason, "stands in the interlock's record and in the events");
+  app->callback([&said, command = group.get_name() + " " + verb] { said.command = command; });
+  return app;
+}
+
+void add_leak(CLI::App& root, options& said) {
+  CLI::App* leak = add_group(root, "leak", "leaks, trips and what watches for them");
+  CLI::App* status = leak->add_subcommand("status", "exit 0: all detectors dry and watched; 1: a leak, trip or bypass; 3: unknown");
+  status->add_option("names", said.names, "r01");
+  add_common(*status, said);
+  status->callback([&said] { said.command = "leak status"; });
+  add_at_interlock(*leak, said, "reset", "take back a latch or a trip, by a person of busbar-safety",
+                   "r01/c07, r01 (a trip of the rack), \"r01/*\" (lost lines)");
+  CLI::App* bypass = add_at_interlock(*leak, said, "bypass", "take one detector out of judgement, at most 8h",
+                                      "MEMBER DETECTOR, as r01/c07 0_Manifold or r01/cdu01 r01_rope");
+  add_duration(*bypass, "--for", said.length, "how long: 4h");
+  bypass->add_flag("--end", said.end, "end a bypass")->excludes("--for");
+}
+
+CLI::App* add_percent(CLI::App* app, options& said) {
+  app->add_option_function<double>(
+         "--to",
+         [&said](const double& percent) {
+           if (!(percent >= 0 && percent <= 100)) throw CLI::ValidationError("--to", "is no percentage from 0 (closed) to 100 (open)");
+           said.to_percent = percent;
+         },
+         "where to: 0 is closed, 100 is open")
+      ->type_name("PERCENT");
+  return app;
+}
+
+void add_equipment(CLI::App& root, options& said) {
+  CLI::App* valve = add_group(root, "valve", "move valves, each time under a lease that lapses");
+  const char* const which = "r01/supply";
+  for (CLI::App* app : {add_act(*valve, said, "open", "open it", which), add_act(*valve, said, "close", "shut it: refused while a host needs its liquid", which),
+                        add_percent(add_act(*valve, said, "set", "put a control valve somewhere between", which), said)})
+    add_duration(*app, "--lease", said.length, "yours so long, at most 2h (10m)");
+  add_act(*valve, said, "release", "give it back before the lease lapses", which);
+  CLI::App* power = add_group(root, "power", "outlets of rack PDUs");
+  const char* const outlet = "r01/u01/3, r01/u01/[1-4]";
+  add_act(*power, said, "on", "outlets on", outlet);
+  add_act(*power, said, "off", "outlets off: refused while running hosts need them", outlet);
+  add_act(*power, said, "cycle", "off, read off, and on again", outlet);
+}
+
 void add_actors(CLI::App& root, options& said) {
   CLI::App* manifest_group = add_group(root, "manifest", "declare racks");
   add_act(*manifest_group, said, "apply", "store what files declare", "folder or files");
@@ -183,6 +236,8 @@ void add_actors(CLI::App& root, options& said) {
       ->add_option("--from", said.from_step, "an earlier step: staged");
   add_act(*node, said, "trust", "accept a changed certificate", "r01/c07")
       ->add_option("--pin", said.pin, "SHA-256 of the certificate");
+  add_leak(root, said);
+  add_equipment(root, said);
   CLI::App* bmc = add_group(root, "bmc", "act on BMCs");
   add_act(*bmc, said, "release", "give the BMC back with its factory password", "r01/c07");
   add_act(*bmc, said, "unlock", "reset the count of refused logins", "r01/c07");
@@ -251,7 +306,7 @@ exit_code dispatch(options& said, context& world) {
   const kind_info* of = kind_named(said.kind_word);
   if (act == actors.end() && of == nullptr) {
     world.err << fmt::format(
-        "busbar: '{}' is no kind: racks, nodes, shelves, endpoints, operations (ops), events, daemons\n",
+        "busbar: '{}' is no kind: racks, nodes, shelves, controllers, valves, pdus, detectors, endpoints, operations (ops), events, daemons\n",
         said.kind_word);
     return exit_code::usage;
   }
@@ -284,7 +339,7 @@ std::string footer_text() {
     text += fmt::format("  {}  {}\n", static_cast<int>(one.code), one.meaning);
   return text +
          "A name that no daemon holds is 2, by every command. Of several codes the one that must not be missed is given.\n"
-         "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/operations/12; lists: r01/c[01-04,07].\n"
+         "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/m01 (controller), r01/supply (valve), r01/u01 (PDU), r01/operations/12; lists: r01/c[01-04,07].\n"
          "BUSBAR_RUN_DIR: the folder with the daemons' sockets (/run/busbar). Any word that is shown: busbar explain WORD.";
 }
 

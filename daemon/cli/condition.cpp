@@ -69,6 +69,10 @@ std::vector<std::string> words_of(const Descriptor& top, const FieldDescriptor& 
   } else if (&top == v1::Rack::descriptor() && field.name() == "ceiling") {
     words = {"production", "degraded", "cordoned"};
   }
+  if (&top == v1::Valve::descriptor() && field.name() == "proof") words = {"none", "moving", "proven", "unproven", "failed"};
+  if (&top == v1::Valve::descriptor() && field.name() == "mode") words = {"automatic", "manual", "fail_safe"};
+  if (&top == v1::Valve::descriptor() && field.name() == "condition")
+    words = {"sound", "sticking", "stuck", "drifting", "contradicted"};
   std::erase(words, not_known);  // nobody can wait for not knowing
   return words;
 }
@@ -103,7 +107,7 @@ bool is_old(const google::protobuf::Message& item) {
 }
 
 bool may_be_old(const google::protobuf::Message& item) {
-  return is_old<v1::Rack>(item) || is_old<v1::Node>(item) || is_old<v1::Shelf>(item);
+  return is_old<v1::Rack>(item) || is_old<v1::Node>(item) || is_old<v1::Shelf>(item) || is_old<v1::Valve>(item) || is_old<v1::Pdu>(item);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ std::optional<std::vector<std::string>> session::names() const {
     for (const std::string& name : *expanded) {
       const auto full = manifest::long_name(name);
       if (!full) {
-        world_.err << fmt::format("busbar: '{}' is no name (r01, r01/c07, r01/p01, r01/operations/12)\n",
+        world_.err << fmt::format("busbar: '{}' is no name (r01, r01/c07, r01/p01, r01/supply, r01/u01, r01/operations/12)\n",
                                   name);
         return std::nullopt;
       }

@@ -54,13 +54,35 @@ row member_row(const std::string& name, const v1::MemberSpec& spec, const v1::Me
   const std::string step =
       status.emergency_off() ? "emergency_off" : word(v1::NodeStep::Value_Name(status.step()));
   return header_and(wide,
-                    {short_name(name), word(v1::MemberKind_Name(spec.kind())),
-                     status.has_failure() ? step + " (failed)" : step, health_word(status.health()),
-                     word(v1::Power::State_Name(status.power().observed())),
-                     age_text(status.step_entered_time(), status.has_step_entered_time(), now),
-                     reason_text(status.failure(), status.has_failure(), status.waits_for())},
-                    {identity.has_serial() ? identity.serial() : spec.serial(),
-                     identity.has_address() ? identity.address() : spec.address(), spec.bmc_mac(),
+                    {detector.member(), name.substr(name.find('.') + 1), verdict,
+                     detector.reaction().empty() ? "no local leak reaction" : detector.reaction(), why},
+                    {name});
+}
+
+// What is read now, never what was read once: an old position is no position.
+std::string percent_text(const v1::Reading& position) {
+  return position.has_value() && position.quality() == v1::QUALITY_GOOD ? fmt::format("{:.1f}%", position.value()) : "unknown";
+}
+
+std::string condition_text(const google::protobuf::RepeatedPtrField<v1::Condition>& rows) {
+  std::string text;
+  for (const v1::Condition& row : rows) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", row.type(), row.message());
+  return text;
+}
+
+row valve_row(const v1::Valve& valve, bool wide, wall_time now) {
+  const v1::ValveStatus& status = valve.status();
+  std::string held;
+  if (status.has_lease()) {
+    const std::int64_t left = google::protobuf::util::TimeUtil::TimestampToSeconds(status.lease().until()) -
+                              std::chrono::system_clock::to_time_t(now);
+    held = fmt::format("{} for {}s: {}", status.lease().holder(), std::max<std::int64_t>(0, left), status.lease().reason());
+  }
+  return header_and(wide,
+                    {short_name(valve.name()), valve.spec().kind(), percent_text(status.position()),
+                     status.has_commanded_percent() ? fmt::format("{:g}%", status.commanded_percent()) : "", status.proof(),
+                     status.mode(), health_word(status.health()), held, condition_text(valve.conditions())},
+                    {short_name(valve.spec().controller()), valve.spec().authority(), valve.spec().fail_position(),
                      short_name(status.operation())});
 }
 
@@ -114,6 +136,13 @@ row header_of(kind of, bool wide) {
       return header_and(
           wide, {"NAME", "STATE", "STEP", "COMPUTE", "SWITCH", "SHELVES", "GPUS", "HEALTH", "IN STEP", "WHY"},
           {"SKU", "BASELINE", "OPERATION", "UID"});
+    case kind::valves:
+      return header_and(wide, {"NAME", "KIND", "POSITION", "TOLD", "PROOF", "MODE", "HEALTH", "HELD BY", "WHY"},
+                        {"CONTROLLER", "AUTHORITY", "FAIL", "OPERATION"});
+    case kind::pdus:
+      return header_and(wide, {"NAME", "SPEAKS", "OUTLETS", "POWER", "HEALTH", "WHY"}, {"ADDRESS", "EACH"});
+    case kind::detectors:
+      return header_and(wide, {"MEMBER", "DETECTOR", "VERDICT", "REACTION", "WHY"}, {"NAME"});
     case kind::nodes:
     case kind::shelves:
       return header_and(wide, {"NAME", "KIND", "STEP", "HEALTH", "POWER", "IN STEP", "WHY"},
@@ -140,6 +169,10 @@ row row_of(const google::protobuf::Message& item, bool wide, wall_time now) {
   if (const auto* shelf = dynamic_cast<const v1::Shelf*>(&item)) {
     return member_row(shelf->name(), shelf->spec(), shelf->status(), wide, now);
   }
+  if (const auto* detector = dynamic_cast<const v1::LeakDetector*>(&item))
+    return detector_row(*detector, wide);
+  if (const auto* valve = dynamic_cast<const v1::Valve*>(&item)) return valve_row(*valve, wide, now);
+  if (const auto* pdu = dynamic_cast<const v1::Pdu*>(&item)) return pdu_row(*pdu, wide);
   if (const auto* endpoint = dynamic_cast<const v1::Endpoint*>(&item)) return endpoint_row(*endpoint, wide);
   if (const auto* operation = dynamic_cast<const v1::Operation*>(&item))
     return operation_row(*operation, wide, now);

@@ -201,6 +201,11 @@ std::string default_condition(kind of) {
       return "state=SUCCEEDED";
     case kind::endpoints:
       return "state=MATCHED";
+    case kind::valves:
+      return "proof=proven";
+    case kind::pdus:
+      return "health=GOOD";
+    case kind::detectors:
     case kind::events:
     case kind::daemons:
       break;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -47,6 +48,9 @@ absl::Status check_etag(const core::snapshot& state, const std::string& target, 
   std::string now;
   if (const auto rack = state.rack(target); rack != nullptr) now = rack->spec().digest();
   if (const auto node = state.nodes->find(target); node != state.nodes->end()) now = etag_of(node->second.revision);
+  if (const auto valve = state.valves->find(target); valve != state.valves->end()) now = etag_of(valve->second.revision);
+  if (const auto pdu = state.pdus->find(target); pdu != state.pdus->end()) now = etag_of(pdu->second.revision);
+  if (const auto cdu = state.cdus->find(target); cdu != state.cdus->end()) now = etag_of(cdu->second.revision);
   if (now == etag) return absl::OkStatus();
   return absl::AbortedError(fmt::format("{} is not as it was (etag {}, now {}); read it again", target, etag, now));
 }
@@ -254,6 +258,27 @@ edge_service::unary* edge_service::TrustNode(context* of, const v1::TrustNodeReq
     return finish_now(of, absl::InvalidArgumentError("pin is not a SHA-256 in hex"), in->act().name());
   }
   return act(of, "node_trust", in->act(), {{"pin", lower(in->pin())}}, body_of_act("node_trust", *in), out);
+}
+
+edge_service::unary* edge_service::SetValve(context* of, const v1::SetValveRequest* in, v1::Operation* out) {
+  std::map<std::string, std::string> arguments{{"opening_percent", fmt::format("{}", in->opening_percent())}};
+  if (in->has_lease()) {
+    const auto lease_ns = google::protobuf::util::TimeUtil::DurationToNanoseconds(in->lease());
+    arguments["lease_s"] = fmt::format("{}", static_cast<double>(lease_ns) / 1e9);
+  }
+  return act(of, "valve_set", in->act(), std::move(arguments), body_of_act("valve_set", *in), out);
+}
+
+edge_service::unary* edge_service::ReleaseValve(context* of, const v1::ActRequest* in, v1::Operation* out) {
+  return act(of, "valve_release", *in, {}, body_of("valve_release", *in), out);
+}
+
+edge_service::unary* edge_service::SwitchOutlet(context* of, const v1::SwitchOutletRequest* in, v1::Operation* out) {
+  if (in->outlet().empty()) return finish_now(of, absl::InvalidArgumentError("the request names no outlet"), in->act().name());
+  if (in->wish() != "on" && in->wish() != "off" && in->wish() != "cycle") {
+    return finish_now(of, absl::InvalidArgumentError(fmt::format("'{}' is no wish: on, off or cycle", in->wish())), in->act().name());
+  }
+  return act(of, "outlet_switch", in->act(), {{"outlet", in->outlet()}, {"wish", in->wish()}}, body_of_act("outlet_switch", *in), out);
 }
 
 edge_service::unary* edge_service::ApplyManifest(context* of, const v1::ApplyManifestRequest* request,

@@ -109,6 +109,27 @@ edge_service::unary* edge_service::list(context* of, const bytes* request, bytes
 edge_service::unary* edge_service::GetRack(context* of, const bytes* in, bytes* out) { return get<v1::Rack>(of, in, out); }
 edge_service::unary* edge_service::GetNode(context* of, const bytes* in, bytes* out) { return get<v1::Node>(of, in, out); }
 edge_service::unary* edge_service::GetShelf(context* of, const bytes* in, bytes* out) { return get<v1::Shelf>(of, in, out); }
+edge_service::unary* edge_service::GetController(context* of, const bytes* in, bytes* out) {
+  return get<v1::Shelf, controller>(of, in, out);
+}
+edge_service::unary* edge_service::ListControllers(context* of, const bytes* in, bytes* out) {
+  return list<v1::Shelf, v1::ListShelvesResponse, controller>(of, in, out, "ListControllers");
+}
+edge_service::unary* edge_service::ListDetectors(context* of, const bytes* in, bytes* out) {
+  return list<v1::LeakDetector, v1::ListDetectorsResponse>(of, in, out, "ListDetectors");
+}
+edge_service::unary* edge_service::GetValve(context* of, const bytes* in, bytes* out) { return get<v1::Valve>(of, in, out); }
+edge_service::unary* edge_service::ListValves(context* of, const bytes* in, bytes* out) {
+  return list<v1::Valve, v1::ListValvesResponse>(of, in, out, "ListValves");
+}
+edge_service::unary* edge_service::GetCdu(context* of, const bytes* in, bytes* out) { return get<v1::Cdu>(of, in, out); }
+edge_service::unary* edge_service::ListCdus(context* of, const bytes* in, bytes* out) {
+  return list<v1::Cdu, v1::ListCdusResponse>(of, in, out, "ListCdus");
+}
+edge_service::unary* edge_service::GetPdu(context* of, const bytes* in, bytes* out) { return get<v1::Pdu>(of, in, out); }
+edge_service::unary* edge_service::ListPdus(context* of, const bytes* in, bytes* out) {
+  return list<v1::Pdu, v1::ListPdusResponse>(of, in, out, "ListPdus");
+}
 edge_service::unary* edge_service::GetEndpoint(context* of, const bytes* in, bytes* out) {
   return get<v1::Endpoint>(of, in, out);
 }

@@ -12,7 +12,7 @@ constexpr std::size_t reader_queue = 64;
 edge_service::edge_service(edge_dependencies deps, const guard& gate, watch_limits limits)
     : deps_(std::move(deps)),
       gate_(gate),
-      shown_(deps_.instance, deps_.may_be_old),
+      shown_(deps_.instance, deps_.may_be_old, deps_.board),
       watches_(deps_.hub, shown_, limits),
       readings_(deps_.board),
       waits_(deps_.hub, shown_),

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/core/reading_board.hpp"
 #include "actors/core/snapshot_hub.hpp"
 #include "daemon/busbard/rpc/convert.hpp"
 #include "daemon/busbard/rpc/names.hpp"
@@ -92,13 +93,18 @@ class views {
  public:
   // may_be_old: why what is shown may be old, empty while it is not; asked with each view, on any thread. Racks
   // and members are then shown with unknown health and that reason.
-  explicit views(std::string instance, std::function<std::string()> may_be_old = nullptr)
-      : instance_(std::move(instance)), may_be_old_(std::move(may_be_old)) {}
+  // board: the latest readings; may be null.
+  explicit views(std::string instance, std::function<std::string()> may_be_old = nullptr,
+                 std::shared_ptr<const core::reading_board> board = nullptr)
+      : instance_(std::move(instance)), may_be_old_(std::move(may_be_old)), board_(std::move(board)) {}
 
   // Null: there is none.
   view_ptr<v1::Node> find(const core::snapshot& state, const std::string& name, const v1::Node*);
   view_ptr<v1::Shelf> find(const core::snapshot& state, const std::string& name, const v1::Shelf*);
   view_ptr<v1::Rack> find(const core::snapshot& state, const std::string& name, const v1::Rack*);
+  view_ptr<v1::Valve> find(const core::snapshot& state, const std::string& name, const v1::Valve*);
+  view_ptr<v1::Pdu> find(const core::snapshot& state, const std::string& name, const v1::Pdu*);
+  view_ptr<v1::Cdu> find(const core::snapshot& state, const std::string& name, const v1::Cdu*);
   view_ptr<v1::Endpoint> find(const core::snapshot& state, const std::string& name, const v1::Endpoint*);
   view_ptr<v1::Operation> find(const core::snapshot& state, const std::string& name, const v1::Operation*);
 
@@ -106,10 +112,14 @@ class views {
   std::vector<view_ptr<v1::Node>> all(const core::snapshot& state, const std::string& scope, const v1::Node*);
   std::vector<view_ptr<v1::Shelf>> all(const core::snapshot& state, const std::string& scope, const v1::Shelf*);
   std::vector<view_ptr<v1::Rack>> all(const core::snapshot& state, const std::string& scope, const v1::Rack*);
+  std::vector<view_ptr<v1::Valve>> all(const core::snapshot& state, const std::string& scope, const v1::Valve*);
+  std::vector<view_ptr<v1::Pdu>> all(const core::snapshot& state, const std::string& scope, const v1::Pdu*);
+  std::vector<view_ptr<v1::Cdu>> all(const core::snapshot& state, const std::string& scope, const v1::Cdu*);
   std::vector<view_ptr<v1::Endpoint>> all(const core::snapshot& state, const std::string& scope, const v1::Endpoint*);
   std::vector<view_ptr<v1::Operation>> all(const core::snapshot& state, const std::string& scope, const v1::Operation*);
 
   const std::string& instance() const { return instance_; }
+  const core::reading_board* board() const { return board_.get(); }
   std::string why_old() const { return may_be_old_ ? may_be_old_() : std::string(); }
 
  private:
@@ -121,6 +131,7 @@ class views {
 
   const std::string instance_;
   const std::function<std::string()> may_be_old_;
+  const std::shared_ptr<const core::reading_board> board_;
   view_cache<v1::Node> nodes_;
   view_cache<v1::Shelf> shelves_;
   view_cache<v1::Rack> racks_;

@@ -50,19 +50,30 @@ void watch_stream::written() {
   feed();
 }
 
+watch_stream::wanted_kinds watch_stream::wanted_kinds::none() {
+  wanted_kinds nothing;
+  nothing.racks = nothing.nodes = nothing.shelves = nothing.controllers = nothing.valves = nothing.pdus = nothing.cdus = false;
+  nothing.endpoints = nothing.operations = nothing.events = false;
+  return nothing;
+}
+
 absl::Status watch_stream::read_request() {
   scope_ = short_parent(request_.parent());
   if (request_.kinds().empty()) return absl::OkStatus();
-  kinds_ = {false, false, false, false, false, false};
+  kinds_ = wanted_kinds::none();
   for (const std::string& kind : request_.kinds()) {
     if (kind == "racks") kinds_.racks = true;
     else if (kind == "nodes") kinds_.nodes = true;
     else if (kind == "shelves") kinds_.shelves = true;
+    else if (kind == "controllers") kinds_.controllers = true;
+    else if (kind == "valves") kinds_.valves = true;
+    else if (kind == "pdus") kinds_.pdus = true;
+    else if (kind == "cdus") kinds_.cdus = true;
     else if (kind == "endpoints") kinds_.endpoints = true;
     else if (kind == "operations") kinds_.operations = true;
     else if (kind == "events") kinds_.events = true;
     else return absl::InvalidArgumentError(
-        fmt::format("no kind {}: racks, nodes, shelves, endpoints, operations, events", kind));
+        fmt::format("no kind {}: racks, nodes, shelves, controllers, valves, pdus, cdus, endpoints, operations, events", kind));
   }
   return absl::OkStatus();
 }
@@ -70,7 +81,7 @@ absl::Status watch_stream::read_request() {
 absl::Status watch_stream::subscribe(const journal::Position& from) {
   core::watch_filter filter;
   filter.events = kinds_.events;
-  filter.objects = kinds_.racks || kinds_.nodes || kinds_.shelves || kinds_.endpoints || kinds_.operations;
+  filter.objects = kinds_.racks || kinds_.nodes || kinds_.shelves || kinds_.controllers || kinds_.valves || kinds_.pdus || kinds_.cdus || kinds_.endpoints || kinds_.operations;
   core::watch_options options;
   options.queue_limit = room_.limits_.queue;
   const std::weak_ptr<watch_stream> weak = weak_from_this();
@@ -148,6 +159,14 @@ void watch_stream::push_objects(const core::snapshot& state, bool initial) {
   if (kinds_.shelves) {
     push_all(shown.all(state, scope_, static_cast<const v1::Shelf*>(nullptr)), &v1::WatchResponse::mutable_shelf);
   }
+  if (kinds_.controllers) {
+    push_all(shown.all(state, scope_, static_cast<const controller*>(nullptr)), &v1::WatchResponse::mutable_controller);
+  }
+  if (kinds_.valves) {
+    push_all(shown.all(state, scope_, static_cast<const v1::Valve*>(nullptr)), &v1::WatchResponse::mutable_valve);
+  }
+  if (kinds_.cdus) push_all(shown.all(state, scope_, static_cast<const v1::Cdu*>(nullptr)), &v1::WatchResponse::mutable_cdu);
+  if (kinds_.pdus) push_all(shown.all(state, scope_, static_cast<const v1::Pdu*>(nullptr)), &v1::WatchResponse::mutable_pdu);
 }
 
 void watch_stream::push_present(const core::snapshot& state) {
@@ -194,9 +213,11 @@ bool watch_stream::push_changed(const core::watch_item& item, v1::WatchResponse&
   const std::uint64_t revision = item.position.revision();
   if (!item.object.has_value()) return false;
   if (const auto* node = std::get_if<std::shared_ptr<const journal::Node>>(&*item.object)) {
-    const bool shelf = is_shelf(**node);
-    if (!in_scope(item.name) || !(shelf ? kinds_.shelves : kinds_.nodes)) return false;
+    const bool shelf = is_shelf(**node), of_valves = is_controller(**node);
+    const bool wanted = shelf ? kinds_.shelves : of_valves ? kinds_.controllers : kinds_.nodes;
+    if (!in_scope(item.name) || !wanted) return false;
     if (shelf) *response.mutable_shelf() = shelf_to_v1(**node, revision);
+    else if (of_valves) *response.mutable_controller() = shelf_to_v1(**node, revision);
     else *response.mutable_node() = node_to_v1(**node, revision);
     return true;
   }
@@ -206,6 +227,21 @@ bool watch_stream::push_changed(const core::watch_item& item, v1::WatchResponse&
     const auto shown = room_.shown_.find(*room_.hub_->read(), item.name, static_cast<const v1::Rack*>(nullptr));
     *response.mutable_rack() = shown != nullptr && shown->message->revision() == revision ? *shown->message
                                                                                          : rack_to_v1(**rack, {}, revision);
+    return true;
+  }
+  if (const auto* valve = std::get_if<std::shared_ptr<const journal::Valve>>(&*item.object)) {
+    if (!in_scope(item.name) || !kinds_.valves) return false;
+    *response.mutable_valve() = valve_to_v1(**valve, revision, room_.shown_.board());
+    return true;
+  }
+  if (const auto* cdu = std::get_if<std::shared_ptr<const journal::Cdu>>(&*item.object)) {
+    if (!in_scope(item.name) || !kinds_.cdus) return false;
+    *response.mutable_cdu() = cdu_to_v1(**cdu, revision, room_.shown_.board());
+    return true;
+  }
+  if (const auto* pdu = std::get_if<std::shared_ptr<const journal::Pdu>>(&*item.object)) {
+    if (!in_scope(item.name) || !kinds_.pdus) return false;
+    *response.mutable_pdu() = pdu_to_v1(**pdu, revision, room_.shown_.board());
     return true;
   }
   if (const auto* endpoint = std::get_if<std::shared_ptr<const journal::Endpoint>>(&*item.object)) {
@@ -246,6 +282,18 @@ bool watch_stream::push_erased(const core::watch_item& item, v1::WatchResponse& 
     case core::object_kind::operation:
       if (!kinds_.operations || !(scope_.empty() || scope_ == room_.shown_.instance())) return false;
       response.mutable_operation()->set_name(name);
+      return true;
+    case core::object_kind::valve:
+      if (!kinds_.valves || !in_scope(item.name)) return false;
+      response.mutable_valve()->set_name(name);
+      return true;
+    case core::object_kind::cdu:
+      if (!kinds_.cdus || !in_scope(item.name)) return false;
+      response.mutable_cdu()->set_name(name);
+      return true;
+    case core::object_kind::pdu:
+      if (!kinds_.pdus || !in_scope(item.name)) return false;
+      response.mutable_pdu()->set_name(name);
       return true;
     case core::object_kind::record: break;
   }

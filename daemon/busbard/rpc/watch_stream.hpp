@@ -35,9 +35,14 @@ class watch_stream final : public grpc::ServerWriteReactor<v1::WatchResponse>, p
     bool racks = true;
     bool nodes = true;
     bool shelves = true;
+    bool controllers = true;
+    bool cdus = true;
+    bool valves = true;
+    bool pdus = true;
     bool endpoints = true;
     bool operations = true;
     bool events = true;
+    static wanted_kinds none();
   };
 
   absl::Status read_request();

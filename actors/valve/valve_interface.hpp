@@ -1,0 +1,38 @@
+// One valve's actor, as the rack and its own device calls see it.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <cstdint>
+#include <memory>
+
+#include "actors/core/messages.hpp"
+#include "actors/core/operations_interface.hpp"
+#include "actors/valve/valve_keeping.hpp"
+
+namespace busbar::valve {
+
+using keeping_event_ptr = std::shared_ptr<const keeping_event>;
+
+// The way to the valve through its controller's driver: a new one with each new driver.
+struct bound_port {
+  std::shared_ptr<devices::valve_port> port;
+};
+using bound_port_ptr = std::shared_ptr<const bound_port>;
+
+// Owner of the commands on it: valve_set, valve_release. The rack hands them on.
+using valve_actor = core::owner_actor::extend<
+    // Its device's answers, a loop's wishes, the rack's flow.
+    caf::reacts_to<keeping_event_ptr>, caf::reacts_to<bound_port_ptr>,
+    // ok == false while its commits are refused.
+    caf::replies_to<core::status_atom>::with<core::actor_status>,
+    // INTERNAL: the one timer, with its generation.
+    caf::reacts_to<core::tick_atom, std::uint64_t>>;
+
+inline keeping_event_ptr make_event(keeping_event what) {
+  return std::make_shared<const keeping_event>(std::move(what));
+}
+
+}  // namespace busbar::valve
