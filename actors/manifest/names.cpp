@@ -21,6 +21,13 @@ bool is_member(std::string_view slot, std::string_view letters) {
          slot[1] <= '9' && slot[2] >= '0' && slot[2] <= '9';
 }
 
+// A word of letters: what a manifest calls its valves; a member's name has digits.
+bool is_valve(std::string_view name) {
+  return name.size() > 1 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+         });
+}
+
 }  // namespace
 
 std::optional<std::string> long_name(std::string_view name) {
@@ -32,10 +39,14 @@ std::optional<std::string> long_name(std::string_view name) {
   if (parts.size() == 1) return rack;
   if (parts.size() == 2 && is_member(parts[1], "cs")) return rack + "/nodes/" + std::string(parts[1]);
   if (parts.size() == 2 && is_member(parts[1], "p")) return rack + "/shelves/" + std::string(parts[1]);
+  if (parts.size() == 2 && is_member(parts[1], "m")) return rack + "/controllers/" + std::string(parts[1]);
+  if (parts.size() == 2 && is_member(parts[1], "u")) return rack + "/pdus/" + std::string(parts[1]);
+  if (parts.size() == 2 && is_valve(parts[1])) return rack + "/valves/" + std::string(parts[1]);
   if (parts.size() != 3) return std::nullopt;
   std::string_view collection = parts[1];
   if (collection == "ops") collection = "operations";
-  for (const std::string_view known : {"nodes", "shelves", "endpoints", "operations"}) {
+  for (const std::string_view known :
+       {"nodes", "shelves", "controllers", "valves", "pdus", "detectors", "endpoints", "operations"}) {
     if (collection == known) return rack + "/" + std::string(collection) + "/" + std::string(parts[2]);
   }
   return std::nullopt;
@@ -45,8 +56,9 @@ std::string short_name(std::string_view name) {
   if (!name.starts_with("racks/")) return std::string(name);
   name.remove_prefix(6);
   const std::vector<std::string_view> parts = split(name);
-  if (parts.size() == 3 && (parts[1] == "nodes" || parts[1] == "shelves")) {
-    return std::string(parts[0]) + "/" + std::string(parts[2]);
+  for (const std::string_view shortened : {"nodes", "shelves", "controllers", "valves", "pdus"}) {
+    if (parts.size() == 3 && parts[1] == shortened)
+      return std::string(parts[0]) + "/" + std::string(parts[2]);
   }
   return std::string(name);
 }

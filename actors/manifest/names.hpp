@@ -8,8 +8,8 @@
 
 namespace busbar::manifest {
 
-// r01 -> racks/r01; r01/c07, r01/s01 -> .../nodes/...; r01/p01 -> .../shelves/p01; r01/endpoints/A and
-// r01/operations/N keep their collection. A name that is AIP already comes back as it is; nothing for a text
+// r01 -> racks/r01; r01/c07, r01/s01 -> .../nodes/...; r01/p01 -> .../shelves/p01; r01/m01 -> .../controllers/m01; r01/u01 ->
+// .../pdus/u01; r01/supply -> .../valves/supply; r01/endpoints/A and r01/operations/N keep their collection. A name that is AIP already comes back as it is; nothing for a text
 // that is no name.
 std::optional<std::string> long_name(std::string_view name);
 // The reverse; a text that is no AIP name comes back as it is.

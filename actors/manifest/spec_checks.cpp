@@ -20,7 +20,9 @@ constexpr auto needed_deadlines = std::to_array<std::string_view>(
     {"discovered", "identified", "credentialed", "graceful_off", "host_off", "staged", "inspected",
      "firmware_row", "firmware", "configured", "shelf_on", "standby", "ingested", "cooled", "powered",
      "nvlink_ready", "validated", "rack_validated"});
-constexpr int fast_reports_limit = 2;  // per BMC: one budget for all readers
+constexpr std::int64_t stroke_least_ms = 10,
+                       stroke_most_ms = 120'000;  // what the interlock plans a trip with
+constexpr int fast_reports_limit = 2;             // per BMC: one budget for all readers
 
 class reporter {
  public:
@@ -42,6 +44,8 @@ char letter_of(MemberKind kind) {
       return 's';
     case journal::POWER_SHELF:
       return 'p';
+    case journal::RACK_CONTROLLER:
+      return 'm';
     case journal::MEMBER_KIND_UNSPECIFIED:
     case journal::MemberKind_INT_MIN_SENTINEL_DO_NOT_USE_:
     case journal::MemberKind_INT_MAX_SENTINEL_DO_NOT_USE_:
@@ -114,6 +118,105 @@ void check_members(const journal::Manifest& manifest, const reporter& report) {
   }
 }
 
+void check_login(const journal::FactoryLogin& login, const std::string& path, const reporter& report) {
+  if (login.user().empty()) report(path + ".user", "'' is not a text: it is empty");
+}
+
+void check_logins(const journal::Manifest& manifest, const reporter& report) {
+  const std::map<std::string, journal::FactoryLogin> logins(manifest.factory_logins().begin(),
+                                                            manifest.factory_logins().end());
+  for (const auto& [kind, login] : logins) check_login(login, "factory_logins." + kind, report);
+  const journal::CoolingSpec& cooling = manifest.cooling();
+  if (cooling.has_login()) check_login(cooling.login(), "cooling.login", report);
+  if (cooling.has_interlock_login())
+    check_login(cooling.interlock_login(), "cooling.interlock_login", report);
+}
+
+bool is_slot_declared(const journal::Manifest& manifest, const std::string& slot, MemberKind kind) {
+  return std::any_of(manifest.members().begin(), manifest.members().end(), [&slot, kind](const Member& each) {
+    return each.slot() == slot && each.kind() == kind;
+  });
+}
+
+// What an outlet feeds is a member, or a name for people that does not look like one.
+bool looks_like_a_slot(const std::string& name) {
+  return std::string("cspm").find(name.empty() ? '?' : name[0]) != std::string::npos && name.size() == 3 &&
+         is_slot_of(name, name[0]);
+}
+
+void check_valves(const journal::Manifest& manifest, const reporter& report) {
+  constexpr double whole = 100;
+  uniqueness names("valves", "name");
+  std::map<std::string, int> connectors;  // of a controller
+  for (int i = 0; i < manifest.valves_size(); ++i) {
+    const journal::ValveSpec& valve = manifest.valves(i);
+    const auto here = [i](const char* key) { return fmt::format("valves[{}].{}", i, key); };
+    names.check(valve.name(), i, report);
+    if (!valve.member().empty() && !is_slot_declared(manifest, valve.member(), journal::RACK_CONTROLLER)) {
+      report(here("member"), fmt::format("'{}' is not a rack_controller of this manifest", valve.member()));
+    }
+    const std::int64_t stroke_ms = valve.stroke().seconds() * 1000 + valve.stroke().nanos() / 1'000'000;
+    const bool given = stroke_ms != 0 || valve.stroke().nanos() != 0;  // zero is refused by its field's rule
+    if (given && (stroke_ms < stroke_least_ms || stroke_ms > stroke_most_ms))
+      report(here("stroke"), "is not within 10ms and 120s");
+    const std::string connector = valve.connector().empty() ? valve.name() : valve.connector();
+    const auto [first, added] = connectors.emplace(valve.member() + "/" + connector, i);
+    if (!added && !connector.empty() && manifest.valves(first->second).name() != valve.name()) {
+      report(here("connector"),
+             fmt::format("{} of {} is already valves[{}]", connector, valve.member(), first->second));
+    }
+    for (const auto& [key, percent] : {std::pair{"least_percent", valve.least_percent()},
+                                       std::pair{"most_percent", valve.most_percent()}}) {
+      if (percent > whole) report(here(key), fmt::format("{} is above 100", percent));
+    }
+    const double most = valve.most_percent() == 0 ? whole : valve.most_percent();
+    if (valve.least_percent() > most) report(here("least_percent"), "is above most_percent");
+  }
+}
+
+void check_pdus(const journal::Manifest& manifest, const reporter& report) {
+  uniqueness names("pdus", "name");
+  for (int i = 0; i < manifest.pdus_size(); ++i) {
+    const journal::PduSpec& pdu = manifest.pdus(i);
+    const auto here = [i](const std::string& key) { return fmt::format("pdus[{}].{}", i, key); };
+    names.check(pdu.name(), i, report);
+    if (!pdu.name().empty() && !is_slot_of(pdu.name(), 'u'))
+      report(here("name"), fmt::format("'{}' is not the name of a PDU (u01 to u99)", pdu.name()));
+    const bool snmp = pdu.protocol() == "snmp";
+    if (snmp && pdu.dialect().empty()) report(here("dialect"), "missing: over snmp its MIB must be named");
+    if (pdu.protocol() == "redfish" && !pdu.dialect().empty())
+      report(here("dialect"), "is of snmp; over redfish there is none");
+    if (pdu.has_login() && !snmp) check_login(pdu.login(), here("login"), report);
+    uniqueness ids(here("outlets"), "id");
+    for (int j = 0; j < pdu.outlets_size(); ++j) {
+      const journal::OutletSpec& outlet = pdu.outlets(j);
+      ids.check(outlet.id(), j, report);
+      const bool known = std::any_of(manifest.members().begin(), manifest.members().end(),
+                                     [&outlet](const Member& each) { return each.slot() == outlet.feeds(); });
+      if (looks_like_a_slot(outlet.feeds()) && !known) {
+        report(fmt::format("pdus[{}].outlets[{}].feeds", i, j),
+               fmt::format("'{}' is no member of this manifest", outlet.feeds()));
+      }
+    }
+  }
+}
+
+void check_caps(const journal::Manifest& manifest, const reporter& report) {
+  const journal::PowerSpec& power = manifest.power();
+  const bool one_alone = (power.gpu_cap_min_w() == 0) != (power.gpu_cap_max_w() == 0);
+  if (one_alone)
+    report(power.gpu_cap_min_w() == 0 ? "power.gpu_cap_min_w" : "power.gpu_cap_max_w",
+           "missing: caps need both a least and a most");
+  if (!one_alone && power.gpu_cap_min_w() > power.gpu_cap_max_w())
+    report("power.gpu_cap_min_w", "is above gpu_cap_max_w");
+  const std::map<std::string, std::int32_t> priorities(power.cap_priority().begin(),
+                                                       power.cap_priority().end());
+  for (const auto& [slot, priority] : priorities) {
+    if (!is_slot_declared(manifest, slot, journal::COMPUTE_TRAY))
+      report("power.cap_priority." + slot, fmt::format("'{}' is no compute tray of this manifest", slot));
+  }
+}
+
 bool is_silent(const journal::MetricRule& rule) {
   return rule.min().empty() && rule.max().empty() && rule.equal().empty();
 }
@@ -129,7 +232,15 @@ void check_manifest(const journal::Manifest& manifest, const std::string& file,
   const reporter report(file, errors);
   check_no_repeats(manifest.gates(), "gates", report);
   check_members(manifest, report);
+  check_logins(manifest, report);
+  check_valves(manifest, report);
+  check_pdus(manifest, report);
+  check_caps(manifest, report);
   const auto& cooling = manifest.cooling();
+  check_no_repeats(cooling.detectors(), "cooling.detectors", report);
+  constexpr std::size_t longest_device = 31;  // of the interlock's record
+  if (cooling.cdu().size() > longest_device)
+    report("cooling.cdu", fmt::format("'{}' is longer than {} letters", cooling.cdu(), longest_device));
   if (cooling.dp_max_kpa() < cooling.dp_min_kpa() || (manifest.has_cooling() && cooling.dp_max_kpa() == 0)) {
     report("cooling.dp_kpa", "the second number must be above the first");
   }

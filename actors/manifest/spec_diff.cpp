@@ -33,6 +33,8 @@ std::string scalar_text(const Message& message, const FieldDescriptor& field, in
     return lower_case(reflection->GetEnum(message, &field)->name());
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32)
     return std::to_string(reflection->GetUInt32(message, &field));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32)
+    return std::to_string(reflection->GetInt32(message, &field));
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
     return fmt::format("{}", reflection->GetDouble(message, &field));
   return {};
@@ -49,9 +51,9 @@ void flatten_submessage(const Message& message, const std::string& path, leaves&
   flatten(message, path, out);
 }
 
-// What a row is known by: its slot, component or name; else its place.
+// What a row is known by: its slot, component, name or id; else its place.
 std::string row_key(const Message& row, int index) {
-  for (const char* key : {"slot", "component", "name"}) {
+  for (const char* key : {"slot", "component", "name", "id"}) {
     const FieldDescriptor* field = row.GetDescriptor()->FindFieldByName(key);
     if (field == nullptr) continue;
     const std::string text = scalar_text(row, *field, 0);

@@ -150,6 +150,9 @@ void check_addresses(const documents& all, std::vector<spec_error>& errors) {
     }
     for (int i = 0; i < manifest.members_size(); ++i)
       claim(manifest.members(i).address(), {file, fmt::format("members[{}].address", i), ""});
+    for (int i = 0; i < manifest.pdus_size(); ++i)
+      claim(manifest.pdus(i).address(),
+            {file, fmt::format("pdus[{}].address", i), "pdus"});  // one host may serve several
   }
 }
 

@@ -108,6 +108,14 @@ complaint check_name(std::string_view text) {
   return "a name (letters, digits, '-', '_', '.'; at most 63)";
 }
 
+complaint check_word(std::string_view text) {
+  const bool good = text.size() > 1 && text.size() <= 31 && std::all_of(text.begin(), text.end(), [](char c) {
+                      return (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+                    });
+  if (good) return std::nullopt;
+  return "a word (two letters or more, a to z, '-', '_'; at most 31): names with digits are those of members";
+}
+
 complaint check_mac(std::string_view text) {
   bool good = text.size() == 17;
   bool all_zero = true;
@@ -154,6 +162,12 @@ complaint check_endpoint(std::string_view text) {
     }
   }
   return "an endpoint (host:port)";
+}
+
+complaint check_plant(std::string_view text) {
+  if (text.starts_with("unix:/") && text.size() > 6) return std::nullopt;
+  if (!check_endpoint(text)) return std::nullopt;
+  return "where a plant is served (unix:/path or host:port)";
 }
 
 complaint check_range(std::string_view text) {
@@ -206,7 +220,34 @@ complaint check_url(std::string_view text) {
 
 complaint check_member_kind(std::string_view text) {
   static constexpr auto allowed =
-      std::to_array<std::string_view>({"compute_tray", "switch_tray", "power_shelf"});
+      std::to_array<std::string_view>({"compute_tray", "switch_tray", "power_shelf", "rack_controller"});
+  return one_of(text, allowed);
+}
+
+complaint check_valve_kind(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>({"isolation", "control"});
+  return one_of(text, allowed);
+}
+
+complaint check_authority(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>({"busbar", "bms", "device"});
+  return one_of(text, allowed);
+}
+
+complaint check_fail_position(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>({"hold", "open", "closed"});
+  return one_of(text, allowed);
+}
+
+complaint check_pdu_protocol(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>({"redfish", "snmp"});
+  return one_of(text, allowed);
+}
+
+// The file names of actors/devices/snmp/dialects; a test holds the two together.
+complaint check_pdu_dialect(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>(
+      {"apc_rpdu", "apc_rpdu2", "cyberpower", "raritan_pdu2", "servertech_sentry3", "vertiv_geist"});
   return one_of(text, allowed);
 }
 

@@ -293,6 +293,12 @@ void yaml_decoder::decode_scalar(const YAML::Node& node, Message& message, const
     }
     return;
   }
+  if (target.cpp_type() == field::CPPTYPE_INT32) {
+    if (!number(node, rule, false, path, value)) return;
+    if (value != std::floor(value) || std::abs(value) > std::numeric_limits<std::int32_t>::max())
+      return report(path, fmt::format("{} is not a whole number in range", node.Scalar()));
+    return reflection->SetInt32(&message, &target, static_cast<std::int32_t>(value));
+  }
   if (target.cpp_type() == field::CPPTYPE_ENUM) {
     std::vector<std::string> names;
     for (int i = 1; i < target.enum_type()->value_count(); ++i) {

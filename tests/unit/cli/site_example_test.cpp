@@ -112,7 +112,8 @@ TEST(site_documentation, has_every_deadline_and_says_which_are_required) {
     EXPECT_FALSE(manifest::check_deadline_name(name)) << name;
   }
   for (const std::string& name : needed) EXPECT_TRUE(told.contains(name)) << name;
-  for (const auto kind : {journal::COMPUTE_TRAY, journal::SWITCH_TRAY, journal::POWER_SHELF}) {
+  for (const auto kind : {journal::COMPUTE_TRAY, journal::SWITCH_TRAY, journal::POWER_SHELF,
+                          journal::RACK_CONTROLLER}) {
     for (const node::arrow& arrow : node::arrows_of(kind)) EXPECT_TRUE(told.contains(std::string(arrow.deadline_key)));
   }
 }

@@ -58,12 +58,15 @@ TEST(names, both_spellings_name_the_same_thing) {
   EXPECT_EQ(long_name("r01"), "racks/r01");
   EXPECT_EQ(long_name("r01/c07"), "racks/r01/nodes/c07");
   EXPECT_EQ(long_name("r01/p01"), "racks/r01/shelves/p01");
+  EXPECT_EQ(long_name("r01/m01"), "racks/r01/controllers/m01");
+  EXPECT_EQ(long_name("r01/u01"), "racks/r01/pdus/u01");
+  EXPECT_EQ(long_name("r01/supply"), "racks/r01/valves/supply");
   EXPECT_EQ(long_name("r01/ops/12"), "racks/r01/operations/12");
   EXPECT_EQ(long_name("r01/endpoints/127.18.1.7"), "racks/r01/endpoints/127.18.1.7");
   EXPECT_EQ(long_name("racks/r01/nodes/c07"), "racks/r01/nodes/c07");
   for (const char* bad : {"", "/", "r01/", "r01/x", "r01/c07/x", "r01/foo/1"})
     EXPECT_EQ(long_name(bad), std::nullopt) << bad;
-  for (const char* name : {"r01/c07", "r01/p01", "r01/s09"}) EXPECT_EQ(short_name(*long_name(name)), name);
+  for (const char* name : {"r01/c07", "r01/p01", "r01/s09", "r01/m01", "r01/u01", "r01/supply"}) EXPECT_EQ(short_name(*long_name(name)), name);
   EXPECT_EQ(short_name("racks/r01/operations/12"), "r01/operations/12");
   EXPECT_EQ(operation_name("r01", "operations/12"), "racks/r01/operations/12");
   EXPECT_EQ(operation_id("racks/r01/operations/12"), "operations/12");
