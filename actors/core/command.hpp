@@ -7,16 +7,18 @@
 #include <string>
 
 #include "busbar/journal/event.pb.h"
+#include "busbar/journal/plant.pb.h"
 #include "busbar/journal/spec.pb.h"
 
 namespace busbar::core {
 
 struct command {
   std::string verb;        // manifest_apply, rack_bringup, rack_shutdown, node_retry, node_trust, bmc_release, bmc_unlock,
-                           // operation_cancel
+                           // operation_cancel, plant_apply, cdu_set, cdu_release
   std::string target;      // "r01", "r01/c07", "operations/12"
   std::map<std::string, std::string> arguments;   // from (step), pin, ...
   std::shared_ptr<const journal::RackSpec> spec;  // manifest_apply only, parsed and checked
+  std::shared_ptr<const journal::PlantSpec> plant;  // plant_apply only, the same
   journal::Principal principal;
   std::string request_id;      // empty: the edge made one
   std::string request_digest;  // SHA-256 of the request's body
