@@ -161,8 +161,8 @@ void node_shell::follow_telemetry() {
 
 void node_shell::call_device(node_self self, const call& wanted) {
   if (wanted.op == call_op::bind) {
+    if (std::exchange(telemetry, false)) driver->stop_telemetry();  // others may hold the old driver for a while
     driver = with.drivers->make_bmc(wanted.text, logic.node.spec().kind());
-    telemetry = false;
     self->send(with.rack, rack::make_news(rack::driver_bound{logic.node.name(), driver}));
     const bool pinned = !wanted.names.empty() && !wanted.names.front().empty();
     if (pinned && !BUSBAR_MUTANT(changed_certificate_accepted)) driver->pin(wanted.names.front());
