@@ -237,6 +237,9 @@ class cooling_source {
  public:
   virtual ~cooling_source() = default;
   virtual void read(std::string rack, answer<cooling_facts> reply) = 0;
+  virtual void set_place([[maybe_unused]] cooling_place place) {}
+  // Another certificate is refused with CERTIFICATE_CHANGED from now on. Without a pin the first one seen is it.
+  virtual void pin([[maybe_unused]] std::string certificate_sha256) {}
 };
 
 // Makes drivers. The pin may be empty (learn at the first probe). Addresses are host:port.

@@ -26,6 +26,7 @@ std::vector<journal::Detector> match_detectors(const std::vector<std::string>& n
       if (facts.name != name) continue;
       row.set_verdict(facts.verdict);
       row.set_detail(facts.detail);
+      row.set_reaction(facts.reaction.value_or(""));
     }
     if (row.verdict() == journal::Detector::UNKNOWN && BUSBAR_MUTANT(unknown_read_as_dry))
       row.set_verdict(journal::Detector::DRY);

@@ -34,6 +34,7 @@ devices::done plain(call_answer reply) {
 
 std::string kind_key_of(const journal::Node& node) {
   if (node.spec().kind() == journal::COMPUTE_TRAY) return "compute_tray";
+  if (node.spec().kind() == journal::RACK_CONTROLLER) return "rack_controller";
   return node.spec().kind() == journal::SWITCH_TRAY ? "switch_tray" : "power_shelf";
 }
 

@@ -109,6 +109,26 @@ std::optional<difference> compare_inventory(const journal::Sku& sku, journal::Me
   return std::nullopt;
 }
 
+std::optional<difference> compare_valves(const journal::Manifest& manifest, const std::string& slot,
+                                         const devices::inventory_facts& seen) {
+  if (!seen.complete && !BUSBAR_MUTANT(incomplete_inventory_passes)) {
+    return difference{fault::INVENTORY_INCOMPLETE, "the controller announced valves that it did not show",
+                      "a complete list", seen.incomplete_why};
+  }
+  for (const journal::ValveSpec& valve : manifest.valves()) {
+    if (valve.member() != slot) continue;
+    const std::string& connector = valve.connector().empty() ? valve.name() : valve.connector();
+    const bool shown = std::any_of(
+        seen.parts.begin(), seen.parts.end(),
+        [&connector](const journal::Part& part) { return part.kind() == "valve" && part.id() == connector; });
+    if (shown) continue;
+    return difference{fault::INVENTORY_MISSING,
+                      fmt::format("valve {} is not behind this controller", valve.name()),
+                      "a connector " + connector + " that offers ValveControl", "none of that name"};
+  }
+  return std::nullopt;
+}
+
 std::string inventory_digest(const std::vector<journal::Part>& parts) {
   std::vector<std::string> lines;
   for (const journal::Part& part : parts)

@@ -16,6 +16,10 @@ std::optional<difference> compare_inventory(const journal::Sku& sku, journal::Me
                                             const devices::inventory_facts& seen);
 
 // A short stable text of kind, id, model and serial of every part, to notice a swap on retry.
+// Every valve that the manifest puts behind the controller in this slot is shown by it; others may be.
+std::optional<difference> compare_valves(const journal::Manifest& manifest, const std::string& slot,
+                                         const devices::inventory_facts& seen);
+
 std::string inventory_digest(const std::vector<journal::Part>& parts);
 
 }  // namespace busbar::node

@@ -11,6 +11,7 @@
 #include "actors/node/node_machine.hpp"
 #include "actors/node/node_table.hpp"
 #include "actors/node/power_watch.hpp"
+#include "actors/node/trip_watch.hpp"
 
 namespace busbar::node {
 namespace {
@@ -33,6 +34,7 @@ class engine {
   void check_declared_identity();
   void on_agent(const agent_news& news);
   void on_latch(const leak_latch& latch);
+  void on_trip(const trip_held& trip);
   void on_look(const call_done& done);
   bool handle_outside_phases(const node_event& event);
   void restart_arrow();
@@ -77,6 +79,8 @@ const arrow* engine::current_arrow() const {
 bool engine::wants_down() const {
   const journal::Node& now_at = state_.node;
   if (now_at.step() < journal::CREDENTIALED || now_at.hold() != journal::HOLD_NONE) return false;
+  if (!is_switched(now_at)) return false;
+  if (is_tripped(now_at)) return false;  // the interlock turns it off, in the order of a trip
   // A host whose detectors cannot be seen past the end of the blind window is turned off, whatever its goal.
   const bool blind_too_long =
       now_at.blind_window() && now_at.has_failure() && now_at.power().observed() == journal::POWER_ON;
@@ -230,17 +234,22 @@ void engine::on_latch(const leak_latch& latch) {
   machine_.tell(latch.latched ? "leak_latched" : "leak_latch_reset", latch.detail,
                 latch.latched ? "error" : "warning");
   if (!latch.latched) return;
-  for (journal::Detector& row : *changed.mutable_detectors()) {
-    if (row.name() != latch.detector) continue;
-    row.set_verdict(journal::Detector::LEAK);
-    row.set_detail(latch.detail);
-  }
+  show_wet(machine_, latch);
   changed.mutable_power()->set_observed(journal::POWER_UNKNOWN);
   changed.mutable_boot()->set_agent_connected(false);
   changed.set_step(std::min(changed.step(), journal::CREDENTIALED));
+  if (is_tripped(changed)) changed.clear_failure();  // the leak is the cause, and its latch stays longer
   if (changed.has_failure()) return restart_arrow();
   fail(outcome::fail(core::fault::POWER_LEAK_LATCHED, latch.detail, latch.detector + " dry",
                      latch.detector + " wet"));
+}
+
+void engine::on_trip(const trip_held& trip) {
+  const auto ended = take_trip(machine_, trip);
+  if (!ended.has_value()) return;
+  if (node().leak_latched() && node().has_failure()) return restart_arrow();  // its leak is named already
+  fail(*ended);  // also over an older failure: this is why it is off
+  machine_.change().clear_suite();
 }
 
 void engine::on_agent(const agent_news& news) {
@@ -282,6 +291,10 @@ bool engine::handle_outside_phases(const node_event& event) {
     machine_.change().mutable_access()->set_session_uri(session->uri);  // deleted first after a restart
   } else if (const auto* latch = std::get_if<leak_latch>(&event)) {
     on_latch(*latch);
+  } else if (const auto* trip = std::get_if<trip_held>(&event)) {
+    on_trip(*trip);
+  } else if (const auto* off = std::get_if<interlock_read_off>(&event)) {
+    take_read_off(machine_, *off);
   } else if (const auto* news = std::get_if<agent_news>(&event)) {
     on_agent(*news);
     return false;  // phases see it too

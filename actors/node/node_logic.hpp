@@ -171,6 +171,13 @@ struct leak_latch {  // as the interlock's numbered records say
   std::string detail;
   std::string detector;
 };
+struct trip_held {  // the interlock holds it down by an open trip: what was going on ends
+  std::uint64_t number = 0;
+  std::string text;
+};
+struct interlock_read_off {  // a step of a trip: the interlock has read it off
+  std::string text;
+};
 struct read_nvlink_now {};
 struct look_at_power {  // read anew whether what is shown as on is on
   std::string tripped;  // what the interlock did to it: one reading of off is enough then
@@ -180,8 +187,8 @@ struct interlock_sight {  // whether its detectors are watched: the interlock he
 };
 using node_event = std::variant<wake, call_done, endpoint_seen, endpoint_conflict, rack_view, permit_answer,
                                 armed, agent_news, suite_judged, retry, trust_pin, release_bmc,
-                                unlock_logins, session_opened, leak_latch, read_nvlink_now,
-                                look_at_power, interlock_sight>;
+                                unlock_logins, session_opened, leak_latch, trip_held, interlock_read_off,
+                                read_nvlink_now, look_at_power, interlock_sight>;
 
 // Where the current arrow stands. Never journaled.
 struct run_state {
@@ -270,7 +277,16 @@ std::string released_words(const journal::Node& node);
 // Energised: has passed the step that turns it on.
 bool is_energised_step(journal::NodeStep step);
 
-// It was on by our word and was read off, and nothing else is wrong with it: a bring-up turns it on again.
+// Turned on and off by us. A rack controller is not: it is fed from the grid side and has no host.
+bool is_switched(const journal::Node& node);
+
+// A trip of the interlock stopped it. Until it is read off its power is unknown, and the interlock's to take.
+bool is_tripped(const journal::Node& node);
+
+// It was on by our word and was read off, or was tripped, and nothing else is wrong with it: a bring-up turns
+// it on again.
 bool lost_its_power(const journal::Node& node);
+
+constexpr std::string_view trip_fact = "trip";  // among a node's facts: number of the trip it was last told of
 
 }  // namespace busbar::node

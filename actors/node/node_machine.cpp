@@ -59,6 +59,7 @@ std::string_view machine::kind_key() const {
   if (kind == journal::COMPUTE_TRAY) return "compute_tray";
   if (kind == journal::SWITCH_TRAY) return "switch_tray";
   if (kind == journal::POWER_SHELF) return "power_shelf";
+  if (kind == journal::RACK_CONTROLLER) return "rack_controller";
   return "unspecified";
 }
 
@@ -110,7 +111,7 @@ journal::Event& machine::tell(std::string_view type, std::string message, std::s
   out_.durable = true;
   journal::Event& event = out_.events.emplace_back();
   event.set_object(node().name());
-  event.set_kind(is_shelf() ? "shelf" : "node");
+  event.set_kind(is_shelf() ? "shelf" : is_controller() ? "controller" : "node");
   event.set_type(std::string(type));
   event.set_severity(std::string(severity));
   event.set_message(std::move(message));

@@ -162,7 +162,8 @@ class machine {
   core::instant now() const { return now_; }
   bool is_compute() const { return node().spec().kind() == journal::COMPUTE_TRAY; }
   bool is_shelf() const { return node().spec().kind() == journal::POWER_SHELF; }
-  std::string_view kind_key() const;  // compute_tray | switch_tray | power_shelf
+  bool is_controller() const { return node().spec().kind() == journal::RACK_CONTROLLER; }
+  std::string_view kind_key() const;  // compute_tray | switch_tray | power_shelf | rack_controller
 
   // Asks the device; the phase then waits for call_done of this very call.
   outcome ask(call_op op);

@@ -42,6 +42,7 @@ constexpr auto rows_of(std::span<const phase> (*stage)(), std::string_view stage
 
 constexpr auto switch_rows = rows_of(stage_switch_phases, "staged");
 constexpr auto shelf_rows = rows_of(stage_shelf_phases, "shelf_on");
+constexpr auto controller_rows = rows_of(pass_phases, "staged");  // fed from the grid side: nothing is turned on
 
 template <std::size_t N>
 constexpr bool has_no_gap(const std::array<row, N>& rows) {
@@ -53,7 +54,8 @@ constexpr bool has_no_gap(const std::array<row, N>& rows) {
   }
   return true;
 }
-static_assert(has_no_gap(compute_rows) && has_no_gap(switch_rows) && has_no_gap(shelf_rows),
+static_assert(has_no_gap(compute_rows) && has_no_gap(switch_rows) && has_no_gap(shelf_rows) &&
+                  has_no_gap(controller_rows),
               "every step has one arrow out, with work and a deadline");
 
 template <std::size_t N>
@@ -72,8 +74,10 @@ std::span<const arrow> arrows_of(journal::MemberKind kind) {
   static const auto compute = joined(compute_rows);
   static const auto switches = joined(switch_rows);
   static const auto shelves = joined(shelf_rows);
+  static const auto controllers = joined(controller_rows);
   if (kind == journal::SWITCH_TRAY) return switches;
   if (kind == journal::POWER_SHELF) return shelves;
+  if (kind == journal::RACK_CONTROLLER) return controllers;
   return compute;
 }
 

@@ -30,7 +30,7 @@ void set_observed(machine& m, journal::PowerState seen) {
 }  // namespace
 
 void judge_health(machine& m) {
-  if (m.node().has_failure() || !is_energised_step(m.node().step())) return;
+  if (m.node().has_failure() || !is_energised_step(m.node().step()) || !is_switched(m.node())) return;
   const auto unwatched = m.node().facts().find(std::string(sight_fact));
   const bool power_unknown = m.node().power().observed() == journal::POWER_UNKNOWN;
   const bool is_unknown = power_unknown || unwatched != m.node().facts().end();
@@ -81,15 +81,18 @@ std::optional<outcome> read_off(machine& m) {
   if (m.node().has_failure()) return std::nullopt;
   const std::string why = tripped.empty() ? "nothing of ours turned it off" : tripped;
   (*m.change().mutable_facts())[std::string(lost_fact)] = why;
-  return outcome::fail(core::fault::POWER_ON_NOT_CONFIRMED,
+  return outcome::fail(tripped.empty() ? core::fault::POWER_LOST : core::fault::TRIP_OPEN,
                        fmt::format("it was turned on and is read off: {}", why), "on", "off");
 }
 
 }  // namespace
 
 bool lost_its_power(const journal::Node& node) {
-  return node.has_failure() && !node.leak_latched() && node.facts().contains(std::string(lost_fact)) &&
-         node.failure().fault() == core::name_of(core::fault::POWER_ON_NOT_CONFIRMED);
+  // Stores of a release before POWER_LOST say POWER_ON_NOT_CONFIRMED beside the fact.
+  const bool lost = node.failure().fault() == core::name_of(core::fault::POWER_LOST) ||
+                    (node.facts().contains(std::string(lost_fact)) &&
+                     node.failure().fault() == core::name_of(core::fault::POWER_ON_NOT_CONFIRMED));
+  return node.has_failure() && !node.leak_latched() && (lost || is_tripped(node));
 }
 
 void take_up_again(machine& m) {

@@ -18,6 +18,20 @@ using core::fault;
 
 constexpr core::duration poll_interval = std::chrono::milliseconds(500);
 
+// From here on the tray is not ours to turn on: if it is taken up again, who it is comes first.
+void let_go(machine& m) {
+  journal::Node& changed = m.change();
+  changed.set_step(std::min(changed.step(), journal::DISCOVERED));
+  changed.mutable_power()->set_wanted(journal::POWER_OFF);
+  changed.clear_suite();
+}
+
+outcome enter_rel_power(machine& m) {
+  if (!m.is_controller()) return enter_read_power(m);
+  let_go(m);  // it has no host
+  return outcome::next();
+}
+
 outcome take_rel_power(machine& m, const node_event& event) {
   const call_done* const done = m.result_of(event);
   if (done == nullptr) return outcome::wait();
@@ -28,12 +42,7 @@ outcome take_rel_power(machine& m, const node_event& event) {
                          "a BMC is handed back only while its host is read off: shut the rack down first",
                          "off", seen == journal::POWER_ON ? "on" : "going on");
   }
-  if (result.kind != outcome_kind::next) return result;
-  journal::Node& changed = m.change();
-  // From here on the tray is not ours to turn on: if it is taken up again, who it is comes first.
-  changed.set_step(std::min(changed.step(), journal::DISCOVERED));
-  changed.mutable_power()->set_wanted(journal::POWER_OFF);
-  changed.clear_suite();
+  if (result.kind == outcome_kind::next) let_go(m);
   return result;
 }
 
@@ -135,7 +144,7 @@ outcome take_rel_read_back(machine& m, const node_event& event) {
 // it is, since a record without this tray is not ours to hand over.
 outcome enter_rel_finish(machine& m) {
   journal::Node& changed = m.change();
-  const bool in_record = changed.access().interlock_armed() && !m.is_shelf();
+  const bool in_record = changed.access().interlock_armed();
   if (in_record) (*changed.mutable_facts())["interlock_pin"] = changed.identity().pin_sha256();
   changed.mutable_identity()->clear_pin_sha256();
   changed.mutable_access()->clear_account();
@@ -164,7 +173,7 @@ constexpr std::array release{
           fault::CREDENTIAL_FACTORY_REFUSED, enter_login_fallback, take_login_fallback},
     phase{phase_id::drop_old_session, "the end of its session from before the restart", fault::BMC_SLOW,
           enter_drop_old_session, take_drop_old_session},
-    phase{phase_id::rel_power, "the host to be read off", fault::POWER_OFF_NOT_CONFIRMED, enter_read_power,
+    phase{phase_id::rel_power, "the host to be read off", fault::POWER_OFF_NOT_CONFIRMED, enter_rel_power,
           take_rel_power},
     phase{phase_id::rel_try_factory, "the BMC's answer to the factory login", fault::BMC_SLOW,
           enter_rel_try_factory, take_rel_try_factory},
@@ -192,7 +201,7 @@ constexpr std::array release{
 std::string released_words(const journal::Node& node) {
   std::string words =
       fmt::format("the BMC of {} is handed back with the manifest's factory login", node.name());
-  if (node.access().interlock_armed() && node.spec().kind() != journal::POWER_SHELF) {
+  if (node.access().interlock_armed()) {
     words +=
         "; the interlock's record still names it, so its gate stays shut and the interlock goes on trying "
         "its "

@@ -31,10 +31,13 @@ outcome take_read_inventory(machine& m, const node_event& event) {
   journal::Node& changed = m.change();
   changed.mutable_parts()->Assign(seen.parts.begin(), seen.parts.end());
   changed.set_inventory_digest(inventory_digest(seen.parts));
-  if (const auto problem = compare_inventory(m.spec().sku(), m.node().spec().kind(), seen)) {
+  const auto problem = m.is_controller() ? compare_valves(m.spec().manifest(), m.node().spec().slot(), seen)
+                                         : compare_inventory(m.spec().sku(), m.node().spec().kind(), seen);
+  if (problem.has_value())
     return outcome::fail(problem->code, problem->message, problem->expected, problem->seen);
-  }
-  m.tell("inspected", fmt::format("{} parts equal SKU {}", seen.parts.size(), m.spec().sku().name()));
+  m.tell("inspected", m.is_controller()
+                          ? fmt::format("{} valves, the manifest's among them", seen.parts.size())
+                          : fmt::format("{} parts equal SKU {}", seen.parts.size(), m.spec().sku().name()));
   return outcome::next();
 }
 
@@ -126,6 +129,12 @@ outcome verified(machine& m) {
     left.insert(left.end(), device.begin(), device.end());
   }
   m.change().mutable_drift()->Assign(left.begin(), left.end());
+  // As it was just read back; without one the detector is shown with no local leak reaction.
+  const auto reaction = m.run().device.find("leak_reaction.critical");
+  if (reaction != m.run().device.end()) {
+    for (journal::Detector& row : *m.change().mutable_detectors())
+      row.set_reaction(reaction->second.value.value_or(""));
+  }
   if (!left.empty()) {
     return outcome::fail(fault::CONFIG_DRIFT,
                          fmt::format("{} still differs after it was set", left.front().attribute()),

@@ -313,6 +313,7 @@ void interlock_client::read_latches(std::uint64_t after,
                                     std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) {
   interlock::Request request;
   request.mutable_read_latches()->set_after_number(after);
+  request.mutable_read_latches()->set_all_kinds(true);
   loop_->ask(std::move(request),
              [reply = std::move(reply)](absl::Status status, const interlock::Answer* answer) {
                std::vector<interlock::Latch> latches;

@@ -16,6 +16,7 @@ gate_verdict closed(std::string_view fault, std::string reason) {
 
 constexpr std::string_view not_armed = "POWER_INTERLOCK_NOT_ARMED";
 constexpr std::string_view leak_latched = "POWER_LEAK_LATCHED";
+constexpr std::string_view trip_open = "TRIP_OPEN";
 constexpr std::string_view detector_unknown = "POWER_DETECTOR_UNKNOWN";
 
 gate_verdict judge_life(const interlock_view& view) {
@@ -39,7 +40,7 @@ gate_verdict judge_detectors(const DeviceStatus& device) {
   return {.allowed = true, .fault = {}, .reason = {}};
 }
 
-std::string_view words_of(interlock::Cause cause) {
+std::string_view latch_words(interlock::Cause cause) {
   if (cause == interlock::EMERGENCY_STOP) return "an emergency stop";
   if (cause == interlock::REQUESTED) return "a trip that busbard asked for";
   if (cause == interlock::NO_FLOW) return "a trip (no coolant flow)";
@@ -56,7 +57,8 @@ bool is_leak(const interlock::Latch& latch) {
 // A latch without a leak must not be taken for one: that of a leak stays with its tray until it is reset
 // there.
 std::string_view fault_of(const interlock::Status& status) {
-  return std::any_of(status.latches().begin(), status.latches().end(), is_leak) ? leak_latched : not_armed;
+  if (std::any_of(status.latches().begin(), status.latches().end(), is_leak)) return leak_latched;
+  return status.latches().empty() && status.open_trips().empty() ? not_armed : trip_open;
 }
 
 }  // namespace
@@ -99,9 +101,10 @@ gate_verdict judge_rack(const interlock_view& view) {
     const auto leak = std::find_if(status.latches().begin(), status.latches().end(), is_leak);
     const interlock::Latch& shown = leak == status.latches().end() ? status.latches(0) : *leak;
     const bool bare = shown.kind() == interlock::Latch::LEAK_SEEN || shown.detail().empty();
-    return closed(fault_of(status),
-                  fmt::format("{} of {} is latched{}{}", is_leak(shown) ? "a leak" : words_of(shown.cause()),
-                              shown.device(), bare ? "" : ": ", bare ? "" : shown.detail()));
+    return closed(
+        fault_of(status),
+        fmt::format("{} of {} is latched{}{}", is_leak(shown) ? "a leak" : latch_words(shown.cause()),
+                    shown.device(), bare ? "" : ": ", bare ? "" : shown.detail()));
   }
   return {.allowed = true, .fault = {}, .reason = {}};
 }

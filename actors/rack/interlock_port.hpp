@@ -39,7 +39,7 @@ struct interlock_view {
 // fault is the name out of faults.def that a condition or refusal carries; empty when allowed.
 struct gate_verdict {
   bool allowed = false;
-  std::string fault;  // POWER_INTERLOCK_NOT_ARMED | POWER_LEAK_LATCHED | POWER_DETECTOR_UNKNOWN
+  std::string fault;  // POWER_INTERLOCK_NOT_ARMED | POWER_LEAK_LATCHED | POWER_DETECTOR_UNKNOWN | TRIP_OPEN
   std::string reason;
 };
 
@@ -65,7 +65,7 @@ class interlock_port {
   // A planned outage of a BMC, at most blind_window_max from now. A length of zero ends it.
   virtual void announce_blind_window(std::string device, std::chrono::milliseconds length, done reply) = 0;
 
-  // Numbered latches above `after`, for import into the journal.
+  // Numbered lines of all kinds above `after`, for import into the journal.
   virtual void read_latches(std::uint64_t after,
                             std::function<void(absl::Status, std::vector<interlock::Latch>)> reply) = 0;
 

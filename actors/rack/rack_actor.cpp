@@ -4,6 +4,7 @@
 
 #include "actors/core/log.hpp"
 #include "actors/core/mutant.hpp"
+#include "actors/rack/rack_readings.hpp"
 #include "actors/rack/rack_shell_actor.hpp"
 
 namespace busbar::rack {
@@ -18,6 +19,8 @@ constexpr auto lease_interval = std::chrono::seconds(2);
 void rack_shell::take(rack_self self, rack_event event) {
   if (const auto* heard = std::get_if<interlock_heard>(&event); heard != nullptr && heard->view != nullptr)
     withdraw_where_shut(logic.run, *heard->view);
+  if (const auto* read = std::get_if<cooling_read>(&event); read != nullptr && with.board != nullptr)
+    put_cooling(*with.board, with.instance, read->facts, with.clock().wall_ns);
   inbox.push_back(make_event(std::move(event)));
   pump(self);
 }
@@ -92,6 +95,11 @@ void rack_shell::run(rack_self self, const effect& wanted) {
   } else if (const auto* look = std::get_if<look_power>(&wanted)) {
     if (auto* to = member(look->member))
       self->send(*to, node::make_event(node::look_at_power{look->tripped}));
+  } else if (const auto* trip = std::get_if<tell_trip>(&wanted)) {
+    if (auto* to = member(trip->member))
+      self->send(*to, node::make_event(node::trip_held{trip->number, trip->text}));
+  } else if (const auto* off = std::get_if<tell_read_off>(&wanted)) {
+    if (auto* to = member(off->member)) self->send(*to, node::make_event(node::interlock_read_off{off->text}));
   } else if (const auto* sight = std::get_if<tell_sight>(&wanted)) {
     if (auto* to = member(sight->member))
       self->send(*to, node::make_event(node::interlock_sight{sight->lost}));
@@ -125,7 +133,7 @@ void rack_shell::run(rack_self self, const effect& wanted) {
 void rack_shell::start_members(rack_self self) {
   const auto spec = std::make_shared<const journal::RackSpec>(logic.rack.spec());
   node::node_dependencies to_node{with.journal, self,       with.drivers,      with.secrets, with.agents,
-                                  with.judge,   with.clock, with.run_blocking, with.site_dir};
+                                  with.judge,   with.clock, with.run_blocking, with.site_dir, with.board};
   for (const auto& [member_name, stored] : logic.run.members) {
     node::node_state initial;
     initial.node = *stored;
@@ -150,6 +158,8 @@ void rack_shell::bind_spec(rack_self self) {
   auto login = with.secrets->site_login(spec.login());
   if (login.ok()) {
     cooling = with.drivers->make_cooling_source(spec.address(), *std::move(login));
+    cooling->set_place({spec.connector(), {spec.detectors().begin(), spec.detectors().end()}});
+    if (const auto pin = known_cdu_pin(logic.rack)) cooling->pin(*pin);
   } else {
     core::log_error("cdu_login_missing",
                     {{"object", logic.rack.name()}, {"why", std::string(login.status().message())}});
@@ -284,12 +294,7 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
       [self](core::resume_atom, const core::operation_ptr& operation) {
         if (!self->state.resume_equipment(self, operation)) self->state.resume(self, *operation);
       },
-      [self](core::cancel_atom, const std::string& operation) {
-        std::erase_if(self->state.looks, [&operation](const auto& look) {
-          return !operation.empty() && look.second.operation == operation;  // a trust nobody waits for any more
-        });
-        self->state.take(self, cancel_operation{operation});
-      },
+      [self](core::cancel_atom, const std::string& operation) { self->state.cancel(self, operation); },
       [self](const rack_event_ptr& event) {
         if (const auto* read = std::get_if<cooling_read>(event.get())) {
           self->state.cooling_asked = false;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/core/reading_board.hpp"
 #include "actors/core/snapshot_hub.hpp"
 #include "actors/devices/outlet_factory.hpp"
 #include "actors/node/node_actor.hpp"

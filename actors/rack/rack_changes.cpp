@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "actors/node/node_logic.hpp"
+
 namespace busbar::rack {
 namespace {
 
@@ -76,7 +78,11 @@ absl::Status refuse_member_changes(const journal::RackSpec& next, const member_m
     const auto elsewhere = slot_of_mac.find(member->spec().bmc_mac());
     if (!change.empty() && elsewhere != slot_of_mac.end() && elsewhere->second != member->spec().slot())
       change = fmt::format("moves to slot {}", elsewhere->second);
-    const std::string in_use = change.empty() ? std::string() : why_in_use(*member);
+    const bool rack_is_up =
+        std::any_of(members.begin(), members.end(), [](const auto& other) { return !is_off(*other.second); });
+    std::string in_use = change.empty() ? std::string() : why_in_use(*member);
+    if (!change.empty() && !node::is_switched(*member))
+      in_use = rack_is_up ? "moves the valves of a rack that is not read off" : "";
     if (in_use.empty()) continue;
     refused += fmt::format("{}{} {} but {}", refused.empty() ? "" : "; ", name, change, in_use);
   }

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "actors/core/errors.hpp"
+#include "actors/core/mutant.hpp"
 #include "actors/core/operations_logic.hpp"
 #include "actors/manifest/spec_diff.hpp"
 #include "actors/rack/rack_changes.hpp"
@@ -46,7 +47,16 @@ absl::Status refuse_release(const core::command& what, const rack_state& state, 
   const auto seen = member.power().observed();
   const bool on = seen == journal::POWER_ON || seen == journal::POWERING_ON ||
                   member.power().wanted() == journal::POWER_ON;
-  if (member.step() >= journal::STAGED || on) {
+  const bool has_host = node::is_switched(member);
+  const bool rack_is_up = std::any_of(state.run.members.begin(), state.run.members.end(),
+                                      [](const auto& row) { return !is_off(*row.second); });
+  if (!has_host && rack_is_up) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} moves the rack's valves, and the rack is not read off. First: busbar rack shutdown {} "
+        "--reason TEXT",
+        what.target, state.rack.name()));
+  }
+  if (has_host && (member.step() >= journal::STAGED || on)) {
     // A shutdown ends with the shelves, and with them goes the standby power of every BMC.
     return absl::FailedPreconditionError(fmt::format(
         "{} is {} and its host is not read off; a BMC is handed back only then. First: busbar rack "
@@ -64,11 +74,31 @@ absl::Status refuse_release(const core::command& what, const rack_state& state, 
   return absl::OkStatus();
 }
 
+absl::Status refuse_tripped(const core::command& what, const rack_state& state,
+                            const interlock::TripStatus& trip) {
+  std::string waits;
+  for (const std::string& each : trip.waits_for()) waits += (waits.empty() ? "" : ", ") + each;
+  return core::make_fault(
+      fault::TRIP_OPEN,
+      fmt::format("{} was not begun: {}; {}. A person of busbar-safety resets it when it is done and dry: "
+                  "busbar leak "
+                  "reset {} --reason TEXT; then busbar rack bringup {}",
+                  what.verb, trip_words(trip),
+                  trip.closed() ? "it has done its work and is latched"
+                                : "it is not done yet" + (waits.empty() ? "" : ", it waits for " + waits),
+                  trip.scope(), state.rack.name()));
+}
+
 absl::Status refuse_member_command(const core::command& what, const rack_state& state) {
+  if (what.verb == "node_trust" && is_cdu(what, state))
+    return what.arguments.contains("pin") ? absl::OkStatus() : absl::InvalidArgumentError("no pin given");
   const auto found = state.run.members.find(what.target);
   if (found == state.run.members.end())
     return core::make_fault(fault::UNKNOWN_TARGET, fmt::format("no member {}", what.target));
   if (what.verb == "node_retry") {
+    const auto* trip = trip_over(state.run.interlock.get(), state.rack.name(), what.target);
+    if (trip != nullptr && node::is_switched(*found->second)) return refuse_tripped(what, state, *trip);
+
     const auto from = what.arguments.find("from");
     const bool has_from = from != what.arguments.end() && !from->second.empty();
     if (has_from && step_argument(what) < journal::DISCOVERED) {
@@ -102,6 +132,10 @@ absl::Status refuse_member_command(const core::command& what, const rack_state& 
 
 }  // namespace
 
+bool is_cdu(const core::command& what, const rack_state& state) {
+  return !what.target.empty() && what.target == state.rack.spec().manifest().cooling().cdu();
+}
+
 absl::Status refuse_command(const core::command& what, const rack_state& state, bool busy) {
   const bool to_apply = what.verb == "manifest_apply";
   if (!to_apply && !state.rack.has_spec()) {
@@ -116,6 +150,11 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
     return core::make_fault(fault::OPERATION_CONFLICT,
                             fmt::format("{} was not begun: rack {} is held by {}", what.verb,
                                         state.rack.name(), core::running_words(state.rack.name(), holder)));
+  }
+  if (what.verb == "rack_bringup") {
+    if (const auto* trip = open_trip(state.run.interlock.get(), state.rack.name());
+        trip != nullptr && !BUSBAR_MUTANT(trip_open_ignored_by_bringup))
+      return refuse_tripped(what, state, *trip);
   }
   if (to_apply) return refuse_manifest(what, state, busy);
   if (what.verb == "node_retry" || what.verb == "node_trust" || what.verb == "bmc_unlock" ||

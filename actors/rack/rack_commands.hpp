@@ -16,6 +16,8 @@ absl::Status refuse_command(const core::command& what, const rack_state& state, 
 
 // The answer to validate_only: what would change.
 std::shared_ptr<const core::command_result> validated(const core::command& what, const journal::Rack& rack);
+// The CDU may be trusted anew like a BMC: by its name in the manifest.
+bool is_cdu(const core::command& what, const rack_state& state);
 // A pin is trusted only if the BMC shows that very certificate now.
 absl::Status refuse_trust(const core::command& what, const absl::StatusOr<devices::probe_facts>& shown);
 

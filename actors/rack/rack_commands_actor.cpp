@@ -53,12 +53,14 @@ void rack_shell::apply_manifest(rack_self self, const core::command& what, const
 // A look with a driver of its own that knows no pin and has no login; it lives until it has answered.
 void rack_shell::look_for_trust(rack_self self, const core::command_ptr& what, const std::string& operation,
                                 result_promise promise) {
-  const journal::Node& tray = *logic.run.members.at(what->target);
+  const bool cdu = is_cdu(*what, logic);
+  const journal::Node* const tray = cdu ? nullptr : logic.run.members.at(what->target).get();
   const std::uint64_t look = ++last_look;
   looks.emplace(look, trust_look{what, operation, std::move(promise)});
   const rack_actor me = self;
   const std::shared_ptr<devices::bmc> eye =
-      with.drivers->make_bmc(tray.identity().address(), tray.spec().kind());
+      cdu ? with.drivers->make_bmc(logic.rack.spec().manifest().cooling().address(), journal::RACK_CONTROLLER)
+          : with.drivers->make_bmc(tray->identity().address(), tray->spec().kind());
   eye->probe([me, look, eye](absl::StatusOr<devices::probe_facts> facts) {
     caf::anon_send(me, make_event(certificate_shown{look, std::move(facts)}));
   });
@@ -69,8 +71,9 @@ void rack_shell::trust_or_refuse(rack_self self, const certificate_shown& shown)
   if (found.empty()) return;
   trust_look& asked = found.mapped();
   auto* to = member(asked.what->target);
-  const absl::Status refusal =
-      to == nullptr ? absl::UnavailableError("the member is gone") : refuse_trust(*asked.what, shown.facts);
+  const bool cdu = is_cdu(*asked.what, logic);
+  const absl::Status refusal = to == nullptr && !cdu ? absl::UnavailableError("the member is gone")
+                                                     : refuse_trust(*asked.what, shown.facts);
   if (!refusal.ok()) {
     asked.promise.deliver(core::to_caf(refusal));
     return;
@@ -79,9 +82,16 @@ void rack_shell::trust_or_refuse(rack_self self, const certificate_shown& shown)
     asked.promise.deliver(validated(*asked.what, logic.rack));
     return;
   }
-  self->send(*to, node::make_event(node::trust_pin{asked.what->arguments.at("pin"), asked.what->reason}));
+  const std::string& pin = asked.what->arguments.at("pin");
+  if (cdu) {
+    if (cooling != nullptr) cooling->pin(pin);
+    take(self, trust_cdu{pin, asked.what->reason});
+  } else {
+    self->send(*to, node::make_event(node::trust_pin{pin, asked.what->reason}));
+  }
   asked.promise.deliver(accepted(asked.operation));
-  end_at_once(self, asked.operation, asked.what->target, "pin trusted; the member goes on by itself");
+  end_at_once(self, asked.operation, asked.what->target,
+              cdu ? "pin trusted; the CDU is read under it" : "pin trusted; the member goes on by itself");
 }
 
 caf::result<core::command_result_ptr> rack_shell::submit(rack_self self, const core::command_ptr& what,

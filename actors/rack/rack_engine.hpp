@@ -33,17 +33,34 @@ class engine {
   void finish_bringup();
   void finish_member_operations();
   void watch_conditions();
-  void watch_latches();
-  void watch_record();        // this and the next two: rack_interlock.cpp
+  void watch_record();        // this and the next four: rack_interlock.cpp
+  void watch_shape();
+  void take_record_answer(const record_answered& answer);
   void watch_latch_file();
   void acknowledge_lost_latches(const std::string& text);
   void show_why();
-  void import_latches(const std::vector<interlock::Latch>& latches);
   void set_condition(std::string_view type, bool good, std::string_view message);
+  void set_condition(std::string_view type, journal::Health health, std::string_view message);
+  bool is_shown(std::string_view type) const;
   void check_deadline();
   journal::NodeStep wanted_goal(const journal::Node& member) const;
   bool is_bringing_up() const;
   bool is_gate(std::string_view gate) const;
+
+  // rack_trips.cpp
+  void watch_latches();
+  void import_latches(std::vector<interlock::Latch> latches);
+  void import_line(const interlock::Latch& line);
+  void import_leak_or_reset(const interlock::Latch& line);
+  void import_bypass(const interlock::Latch& line);
+  void watch_trips();
+  void tell_trip_to_members(const interlock::TripStatus& trip);
+  void take_rack_trip(const interlock::TripStatus& trip);
+  void end_suite_over(const interlock::TripStatus& trip);
+  void show_bypasses();
+  void watch_reach();
+  void keep_rack_detectors();
+  void keep_cdu_pin();
 
   // rack_permits.cpp
   void want(const permit_wanted& event);

@@ -7,6 +7,7 @@
 
 #include "actors/core/mutant.hpp"
 #include "actors/rack/rack_engine.hpp"
+#include "actors/rack/rack_members.hpp"
 
 namespace busbar::rack {
 
@@ -87,9 +88,14 @@ bool engine::is_bringing_up() const {
 }
 
 void engine::set_condition(std::string_view type, bool good, std::string_view message) {
+  set_condition(type, good ? journal::HEALTH_GOOD : journal::HEALTH_BAD, message);
+}
+
+void engine::set_condition(std::string_view type, journal::Health health, std::string_view message) {
+  const bool good = health == journal::HEALTH_GOOD;
   for (const journal::Condition& known : rack().conditions()) {
     if (known.type() != type) continue;
-    if ((known.health() == journal::HEALTH_GOOD) == good && (good || known.message() == message)) return;
+    if (known.health() == health && (good || known.message() == message)) return;
   }
   journal::Rack& changed = change();
   auto& rows = *changed.mutable_conditions();
@@ -99,9 +105,14 @@ void engine::set_condition(std::string_view type, bool good, std::string_view me
   journal::Condition& row = *rows.Add();
   row.set_type(std::string(type));
   row.set_message(std::string(message));
-  row.set_health(good ? journal::HEALTH_GOOD : journal::HEALTH_BAD);
+  row.set_health(health);
   row.set_since_wall_ns(now_.wall_ns);
   tell("condition_set", fmt::format("{}: {}", type, message), good ? "info" : "warning");
+}
+
+bool engine::is_shown(std::string_view type) const {
+  const auto& rows = rack().conditions();
+  return std::any_of(rows.begin(), rows.end(), [type](const auto& row) { return row.type() == type; });
 }
 
 void engine::watch_conditions() {
@@ -143,33 +154,6 @@ void engine::show_why() {
   }
   const bool ours = rack().step() == journal::RACK_PRODUCTION || rack().goal() == journal::PLANNED;
   if (ours && rack().waits_for() != why) change().set_waits_for(why);
-}
-
-// The interlock's latch file is numbered; what is above the last imported number is read and written into the
-// journal.
-void engine::watch_latches() {
-  if (run().interlock == nullptr || run().interlock->status == nullptr || run().reading_latches) return;
-  const auto known = rack().facts().find("latches_imported");
-  const std::uint64_t after = known == rack().facts().end() ? 0 : std::stoull(known->second);
-  if (run().interlock->status->last_latch_number() <= after) return;
-  run().reading_latches = true;
-  act(read_latches{after});
-}
-
-void engine::import_latches(const std::vector<interlock::Latch>& latches) {
-  run().reading_latches = false;
-  for (const interlock::Latch& latch : latches) {
-    const bool leak = latch.kind() == interlock::Latch::LEAK_SEEN;
-    const std::string text = leak ? fmt::format("interlock record {}: {} saw a leak: {}", latch.number(),
-                                                latch.detector(), latch.detail())
-                                  : fmt::format("interlock record {}: reset by {}: {}", latch.number(),
-                                                latch.principal(), latch.detail());
-    (*change().mutable_facts())["latches_imported"] = std::to_string(latch.number());
-    tell(leak ? "leak_latched" : "leak_latch_reset", fmt::format("{}: {}", latch.device(), text),
-         leak ? "error" : "warning");
-    act(tell_latch{latch.device(), leak, text, latch.detector()});
-    if (!leak && latch.device() == "*") acknowledge_lost_latches(text);
-  }
 }
 
 void engine::enter_step(journal::RackStep step) {
@@ -276,14 +260,16 @@ void engine::advance() {
     fail(first, "too few members are left for the SKU's minimum; see the failed rows");
     return;
   }
-  const auto shelves = of_kind(run().members, journal::POWER_SHELF);
-  const bool shelf_failed =
-      std::any_of(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
-  if (rack().step() == journal::PLANNED && shelf_failed) {
-    const auto bad =
-        std::find_if(shelves.begin(), shelves.end(), [](const auto& shelf) { return is_failed(*shelf); });
+  // What the step waits for whole, and what has failed of it, needs no deadline to be told.
+  const bool at_shelves = rack().step() == journal::PLANNED, at_valves = rack().step() == journal::STANDBY;
+  const auto whole = of_kind(run().members, at_shelves ? journal::POWER_SHELF : journal::RACK_CONTROLLER);
+  const auto bad = std::find_if(whole.begin(), whole.end(), [](const auto& one) { return is_failed(*one); });
+  if ((at_shelves || at_valves) && bad != whole.end()) {
     fail(core::fault_named((*bad)->failure().fault()).value_or(fault::DEADLINE),
-         fmt::format("shelf {} failed before standby: {}", (*bad)->name(), (*bad)->failure().message()));
+         at_shelves
+             ? fmt::format("shelf {} failed before standby: {}", (*bad)->name(), (*bad)->failure().message())
+             : fmt::format("{} failed, and without it a trip cannot close the rack's valves: {}",
+                           (*bad)->name(), (*bad)->failure().message()));
     return;
   }
   while (rack().step() < journal::RACK_PRODUCTION && try_arrow()) {
@@ -292,6 +278,13 @@ void engine::advance() {
 }
 
 journal::NodeStep engine::wanted_goal(const journal::Node& member) const {
+  if (!node::is_switched(member) && (rack().shutting_down() || rack().goal() != journal::RACK_PRODUCTION))
+    return std::max(member.step(), journal::DECLARED);  // a shutdown leaves it alone
+  // Under a trip what is on is the interlock's to turn off, in its order: nothing is asked for that would do
+  // it.
+  const bool tripped = open_trip(run().interlock.get(), rack().name()) != nullptr;
+  if (tripped && !rack().shutting_down() && member.leak_latched())
+    return std::max(member.step(), journal::STAGED);
   if (rack().shutting_down()) {
     const auto all_off = [this](journal::MemberKind kind) {
       const auto found = of_kind(run().members, kind);
@@ -341,6 +334,12 @@ void engine::take_command(const rack_event& event) {
     cancel(stop->operation_id);
   } else if (const auto* watched = std::get_if<watch_member>(&event)) {
     run().member_operations[watched->member] = watched->operation_id;
+  } else if (const auto* trusted = std::get_if<trust_cdu>(&event)) {
+    journal::Rack& changed = change();
+    (*changed.mutable_facts())[std::string(cdu_pin_fact)] = trusted->pin;
+    (*changed.mutable_facts())[std::string(cdu_address_fact)] = rack().spec().manifest().cooling().address();
+    tell("pin_trusted", fmt::format("certificate pin of the CDU set by an operator: {}", trusted->reason),
+         "warning");
   }
 }
 
@@ -349,11 +348,15 @@ void engine::take_observation(const rack_event& event) {
     run().members[changed->node->name()] = changed->node;
   } else if (const auto* cooling = std::get_if<cooling_read>(&event)) {
     take_cooling(run().cooling, rack().spec().manifest().cooling(), cooling->facts, now_);
+    keep_cdu_pin();
+    keep_rack_detectors();
   } else if (const auto* heard = std::get_if<interlock_heard>(&event)) {
     run().interlock = heard->view;
     end_stale_blind_windows();
   } else if (const auto* latches = std::get_if<latches_read>(&event)) {
     import_latches(latches->latches);
+  } else if (const auto* answered = std::get_if<record_answered>(&event)) {
+    take_record_answer(*answered);
   } else if (const auto* wanted = std::get_if<permit_wanted>(&event)) {
     want(*wanted);
   } else if (const auto* released = std::get_if<permit_released>(&event)) {
@@ -376,7 +379,9 @@ void engine::take(const rack_event& event) {
     watch_conditions();
     watch_latches();
     watch_record();
+    watch_shape();
     watch_latch_file();
+    watch_trips();
     watch_power();
     show_why();
     advance();

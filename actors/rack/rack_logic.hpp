@@ -42,6 +42,15 @@ struct look_power {  // read anew what is shown as on
   std::string member;
   std::string tripped;  // what the interlock did to it; empty = nothing
 };
+struct tell_trip {  // an open trip holds it down
+  std::string member;
+  std::uint64_t number = 0;
+  std::string text;
+};
+struct tell_read_off {  // the interlock has read it off
+  std::string member;
+  std::string text;
+};
 struct tell_sight {
   std::string member;
   std::string lost;  // why its detectors are not watched; empty = they are
@@ -65,8 +74,8 @@ struct judge_rack_suite {
   std::vector<std::string> members;
 };
 using effect =
-    std::variant<arm_anew, tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, read_latches,
-                 look_power, tell_sight, run_rack_test, judge_rack_suite, core::component_update,
+    std::variant<arm_anew, tell_member, answer_permit, ask_nvlink, announce_blind, tell_latch, tell_trip,
+                 tell_read_off, read_latches, look_power, tell_sight, run_rack_test, judge_rack_suite, core::component_update,
                  core::operation_end>;
 
 // ---- events
@@ -84,6 +93,15 @@ struct interlock_heard {
 };
 struct latches_read {
   std::vector<interlock::Latch> latches;
+};
+struct record_answered {  // what the interlock said to an arming record
+  absl::Status status;
+  std::uint64_t generation = 0;
+  std::map<std::string, std::string> shape;  // of the record, as record_shape() made it
+};
+struct trust_cdu {  // an operator's word for another certificate of the CDU
+  std::string pin;
+  std::string reason;
 };
 struct permit_wanted {
   std::string member;
@@ -123,7 +141,7 @@ struct cancel_operation {
 struct watch_member {
   std::string operation_id, member;
 };  // a node_retry or bmc_release: its end is the member's
-using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read,
+using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read, record_answered, trust_cdu,
                                 permit_wanted, permit_released, nvlink_read, power_read, agent_said,
                                 certificate_shown, suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
@@ -164,6 +182,10 @@ struct rack_run {
   std::map<std::string, power_watch> watched;
   last_look looking;
   std::int64_t arm_again_at_ns = INT64_MIN;  // an older record of the interlock is replaced no sooner
+  std::int64_t shape_again_at_ns = INT64_MIN;  // a record that lacks something is completed no sooner
+  std::map<std::string, std::string> held_record;  // shape of the record that the interlock took last in this life
+  std::map<std::string, std::int64_t> unreached_since;  // shelves, controllers, CDU that the interlock does not read
+  std::map<std::string, std::uint64_t> trips_told;  // member -> number of the trip that it was told of
   std::int64_t tell_number_at_ns = INT64_MIN;  // an interlock whose latch file is behind is told no sooner
   std::map<std::string, pending_permit> pending;
   std::map<std::string, held_permit> held;

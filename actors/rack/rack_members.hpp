@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,10 +54,25 @@ class arming_queue {
   std::set<std::string> next_, now_, sent_;
 };
 
-// Every tray whose interlock account exists (and those joining), with what the interlock needs to watch it.
-// password_of gives the vaulted password of the interlock's account; empty leaves the tray out.
+// The certificate that the CDU at the manifest's address was first read under, or that an operator trusted;
+// kept among the rack's facts.
+constexpr std::string_view latched_fact = "latched:";  // and the device's name: which of its detectors
+constexpr std::string_view cdu_pin_fact = "cdu_pin";
+constexpr std::string_view cdu_address_fact = "cdu_address";
+std::optional<std::string> known_cdu_pin(const journal::Rack& rack);
+
+// Every member whose interlock account exists (and those joining), with what the interlock needs to watch and
+// command it; the CDU, once its certificate is known, with the coolant's limits. password_of gives the
+// vaulted password of the interlock's account; empty leaves the member out. Without cdu_login there is no CDU
+// in it.
 interlock::ArmingRecord arming_record(const journal::Rack& rack, const member_map& members,
                                       const std::set<std::string>& joining, std::uint64_t generation,
-                                      const std::function<std::string(const journal::Node&)>& password_of);
+                                      const std::function<std::string(const journal::Node&)>& password_of,
+                                      const std::optional<devices::credentials>& cdu_login = {});
+
+// What of a record does not wait for a member to ask: of the CDU, of the limits, and of each member that is
+// armed already. Name to a fingerprint without passwords.
+std::map<std::string, std::string> record_shape(const journal::Rack& rack, const member_map& members);
+std::map<std::string, std::string> shape_of(const interlock::ArmingRecord& record);
 
 }  // namespace busbar::rack

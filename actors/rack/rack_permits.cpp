@@ -50,8 +50,8 @@ void engine::withdraw_permits() {
 void withdraw_where_shut(rack_run& run, const interlock_view& heard) {
   for (const auto& [name, held] : run.held) {
     const auto member = run.members.find(name);
-    const bool shelf = member != run.members.end() && member->second->spec().kind() == journal::POWER_SHELF;
-    if (!shelf && !judge_gate(heard, name).allowed && !BUSBAR_MUTANT(gate_ignored)) withdraw(held);
+    const bool gated = member == run.members.end() || is_tray(*member->second);
+    if (gated && !judge_gate(heard, name).allowed && !BUSBAR_MUTANT(gate_ignored)) withdraw(held);
   }
 }
 
@@ -100,6 +100,8 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
   const journal::RackStep needed =
       member.spec().kind() == journal::POWER_SHELF ? journal::STANDBY : journal::COOLED;
   if (rack().shutting_down()) return refusal{fault::PREEMPTED, "the rack is shutting down"};
+  if (const auto* trip = open_trip(run().interlock.get(), rack().name()); trip != nullptr && !BUSBAR_MUTANT(gate_ignored))
+    return refusal{fault::TRIP_OPEN, trip_words(*trip)};  // shelves too
   if (rack().step() < needed)
     return refusal{fault::POWER_FLOW_NOT_PROVEN, fmt::format("the rack is not {} yet", step_word(needed))};
   if (auto wet = rack_detectors_not_dry(run().cooling, now_)) return wet;
@@ -111,6 +113,9 @@ std::optional<refusal> engine::refuse_power(const journal::Node& member) const {
     return refusal{fault::POWER_INTERLOCK_NOT_ARMED, "no heartbeat of the interlock yet"};
   if (auto old = record_is_old(rack(), *run().interlock)) return old;
   if (auto old = latches_are_old(rack(), *run().interlock)) return old;
+  if (const auto* trip = trip_over(run().interlock.get(), rack().name(), member.name());
+      trip != nullptr && !BUSBAR_MUTANT(gate_ignored))
+    return refusal{fault::TRIP_OPEN, trip_words(*trip)};
   const gate_verdict gate = judge_gate(*run().interlock, member.name());
   if (!gate.allowed && !BUSBAR_MUTANT(gate_ignored)) {
     return refusal{core::fault_named(gate.fault).value_or(fault::POWER_INTERLOCK_NOT_ARMED),

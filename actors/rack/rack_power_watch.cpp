@@ -18,10 +18,12 @@ constexpr std::int64_t not_watched_after_ns = 3 * ns_per_s;
 
 bool is_shown_on(const journal::Node& member) {
   if (member.hold() != journal::HOLD_NONE || member.step() < journal::CREDENTIALED) return false;
+  if (!node::is_switched(member)) return false;
   const journal::PowerState seen = member.power().observed();
   return node::is_energised_step(member.step()) || seen == journal::POWER_ON ||
          seen == journal::POWERING_ON ||
-         (seen == journal::POWER_UNKNOWN && member.power().wanted() == journal::POWER_ON);
+         (seen == journal::POWER_UNKNOWN &&
+          (member.power().wanted() == journal::POWER_ON || node::is_tripped(member)));
 }
 
 const interlock::DeviceStatus* row_of(const interlock::Status& status, const std::string& name) {
@@ -41,7 +43,7 @@ concern concern_of(const interlock_view* heard, const std::string& rack, const s
   if (heard == nullptr || heard->status == nullptr) return of;
   for (const interlock::TripStatus& trip : heard->status->open_trips()) {
     if (trip.scope() != rack && trip.scope() != name) continue;
-    of.tripped = fmt::format("the interlock's trip {} of {}: {}", trip.number(), trip.scope(), trip.detail());
+    of.tripped = "the interlock's " + trip_words(trip);
     of.all += fmt::format("trip {} {} {};", trip.number(), trip.closed(), trip.waits_for_size());
   }
   const interlock::DeviceStatus* const row = row_of(*heard->status, name);
@@ -78,7 +80,7 @@ std::optional<std::string> lost_sight(const interlock_view* heard, std::int64_t 
 }  // namespace
 
 void engine::watch_sight(const std::string& name, const journal::Node& member, power_watch& of) {
-  if (member.spec().kind() == journal::POWER_SHELF) return;
+  if (!is_tray(member)) return;
   const bool told_lost = of.lost.has_value() && !of.lost->empty();
   if (!node::is_energised_step(member.step()) && !told_lost) return;
   const auto lost = lost_sight(run().interlock.get(), now_.monotonic_ns - run().began_ns, name);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "actors/core/mutant.hpp"
+#include "actors/node/node_logic.hpp"
 
 namespace busbar::rack {
 
@@ -112,8 +113,42 @@ bool is_failed(const journal::Node& node) {
 }
 
 bool is_off(const journal::Node& node) {
+  if (!node::is_switched(node)) return true;
+  if (node::is_tripped(node) && node.power().observed() == journal::POWER_UNKNOWN) return false;
   return node.step() < journal::STAGED && node.power().observed() != journal::POWER_ON &&
          node.power().wanted() != journal::POWER_ON;
+}
+
+bool is_tray(const journal::Node& node) {
+  return node.spec().kind() == journal::COMPUTE_TRAY || node.spec().kind() == journal::SWITCH_TRAY;
+}
+
+const interlock::TripStatus* open_trip(const interlock_view* heard, std::string_view scope) {
+  if (heard == nullptr || heard->status == nullptr) return nullptr;
+  const auto& trips = heard->status->open_trips();
+  const auto found = std::find_if(trips.begin(), trips.end(),
+                                  [scope](const interlock::TripStatus& trip) { return trip.scope() == scope; });
+  return found == trips.end() ? nullptr : &*found;
+}
+
+const interlock::TripStatus* trip_over(const interlock_view* heard, std::string_view rack,
+                                       std::string_view member) {
+  const interlock::TripStatus* const of_rack = open_trip(heard, rack);
+  return of_rack != nullptr ? of_rack : open_trip(heard, member);
+}
+
+std::string_view words_of(interlock::Cause cause) {
+  if (cause == interlock::LEAK) return "leak";
+  if (cause == interlock::NO_FLOW) return "no flow";
+  if (cause == interlock::OVER_TEMPERATURE) return "over-temperature";
+  if (cause == interlock::OVER_PRESSURE) return "over-pressure";
+  if (cause == interlock::EMERGENCY_STOP) return "emergency stop";
+  if (cause == interlock::REQUESTED) return "requested by busbard";
+  return "unknown cause";
+}
+
+std::string trip_words(const interlock::TripStatus& trip) {
+  return fmt::format("trip {} of {} ({}): {}", trip.number(), trip.scope(), words_of(trip.cause()), trip.detail());
 }
 
 std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members,
@@ -137,7 +172,9 @@ std::string ceiling_of(const journal::RackSpec& spec, const member_map& members)
   if (count_not_failed(members, journal::SWITCH_TRAY) < sku.switch_() || compute < sku.compute_min())
     return "cordoned";
   const bool all_shelves = count_not_failed(members, journal::POWER_SHELF) >= sku.shelf();
-  return compute >= sku.compute() && all_shelves ? "production" : "degraded";
+  const bool all_valves = count_not_failed(members, journal::RACK_CONTROLLER) ==
+                          of_kind(members, journal::RACK_CONTROLLER).size();
+  return compute >= sku.compute() && all_shelves && all_valves ? "production" : "degraded";
 }
 
 namespace {
@@ -161,7 +198,7 @@ std::string first_of(std::string first, std::string second) {
 std::string powered_wait(const member_map& members) {
   std::size_t on = 0, wanted = 0;
   for (const auto& [name, node] : members) {
-    if (node->spec().kind() == journal::POWER_SHELF || is_failed(*node)) continue;
+    if (!is_tray(*node) || is_failed(*node)) continue;
     ++wanted;
     if (node->power().observed() == journal::POWER_ON && node->step() >= journal::STAGED) ++on;
   }
@@ -177,9 +214,10 @@ std::string members_wait(journal::RackStep from, const journal::RackSpec& spec, 
   }
   if (from == journal::STANDBY) {
     return first_of(
-        progress(members, journal::SWITCH_TRAY, "switch trays", journal::CREDENTIALED, "credentialed", true),
-        progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CREDENTIALED, "credentialed",
-                 false));
+        progress(members, journal::RACK_CONTROLLER, "rack controllers", journal::CREDENTIALED, "credentialed", true),
+        first_of(progress(members, journal::SWITCH_TRAY, "switch trays", journal::CREDENTIALED, "credentialed", true),
+                 progress(members, journal::COMPUTE_TRAY, "compute trays", journal::CREDENTIALED, "credentialed",
+                          false)));
   }
   if (from == journal::COOLED) return powered_wait(members);
   if (from == journal::POWERED) {
@@ -194,6 +232,10 @@ std::string members_wait(journal::RackStep from, const journal::RackSpec& spec, 
 }
 
 journal::NodeStep goal_of(journal::RackStep step, const journal::Rack& rack, const journal::Node& member) {
+  if (!node::is_switched(member)) {  // it needs no shelf, and is not turned on
+    if (step <= journal::PLANNED) return std::max(member.step(), journal::CREDENTIALED);
+    return step >= journal::RACK_PRODUCTION ? journal::PRODUCTION : std::max(member.step(), journal::READY);
+  }
   const bool shelf = member.spec().kind() == journal::POWER_SHELF;
   if (step <= journal::PLANNED) return shelf ? journal::CREDENTIALED : journal::DECLARED;
   if (shelf) return step >= journal::RACK_PRODUCTION ? journal::PRODUCTION : journal::READY;
@@ -224,7 +266,7 @@ std::optional<refusal> over_budget(const journal::RackSpec& spec, const member_m
       if (node->power().observed() == journal::POWER_ON) {
         given_kw += spec.sku().power_shelf().psus() * spec.sku().power_shelf().psu_watts() / 1000.0;
       }
-    } else if (name != next.name() && (may_draw(*node) || promised.contains(name))) {
+    } else if (is_tray(*node) && name != next.name() && (may_draw(*node) || promised.contains(name))) {
       drawn_kw += peak_kw(*node);
     }
   }
@@ -268,7 +310,7 @@ std::optional<refusal> fabric_not_proven(const journal::RackSpec& spec, const me
   std::set<std::string> primaries, cliques, partitions;
   std::uint64_t gpu_links = 0, switch_ports = 0;
   for (const auto& [name, node] : members) {
-    if (node->spec().kind() == journal::POWER_SHELF || is_failed(*node)) continue;
+    if (!is_tray(*node) || is_failed(*node)) continue;
     const auto found = read.find(name);
     if (found == read.end() || !found->second.complete) {
       return refusal{fault::NVLINK_LINK_COUNT, fmt::format("the NVLinks of {} were not read", name)};

@@ -56,10 +56,21 @@ std::optional<refusal> record_is_old(const journal::Rack& rack, const interlock_
 std::optional<refusal> latches_are_old(const journal::Rack& rack, const interlock_view& heard);
 std::optional<refusal> rack_detectors_not_dry(const cooling_state& state, core::instant now);
 
+// A trip of this very scope (the rack's name or a member's) that no person has reset; null: none is known.
+const interlock::TripStatus* open_trip(const interlock_view* heard, std::string_view scope);
+// The one that holds this member down: its own or the rack's.
+const interlock::TripStatus* trip_over(const interlock_view* heard, std::string_view rack,
+                                       std::string_view member);
+// "trip 12 of r01 (no flow): 80.0, limit 120.0": words that stay the same while it is open.
+std::string trip_words(const interlock::TripStatus& trip);
+std::string_view words_of(interlock::Cause cause);
+
 std::string step_word(journal::RackStep step);
 bool is_failed(const journal::Node& node);
-// Nothing of it draws power: read back off, or never turned on by us and never read on.
+// Nothing of it draws power: read back off, or never turned on by us and never read on. Of what a trip took and
+// nobody has read since, nothing is known. A rack controller has nothing that could be on.
 bool is_off(const journal::Node& node);
+bool is_tray(const journal::Node& node);  // compute or switch: it has a host, detectors, NVLinks
 std::vector<std::shared_ptr<const journal::Node>> of_kind(const member_map& members,
                                                           journal::MemberKind kind);
 std::uint32_t count_not_failed(const member_map& members, journal::MemberKind kind);

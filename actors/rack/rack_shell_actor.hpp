@@ -62,6 +62,7 @@ struct rack_shell {
   bool first_arming = false;
   arming_queue arming;
   std::uint64_t arming_generation = 0;
+  std::map<std::string, std::string> sent_shape;  // of the record under way
   std::map<std::uint64_t, trust_look> looks;
   std::uint64_t last_look = 0;
   rack_equipment kit;

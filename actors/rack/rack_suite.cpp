@@ -21,12 +21,12 @@ std::optional<refusal> engine::prove_fabric() {
     run().nvlink_again_ns = core::never_ns;
     run().nvlink.clear();
     for (const auto& [name, member] : run().members) {
-      if (member->spec().kind() != journal::POWER_SHELF && !is_failed(*member)) act(ask_nvlink{name});
+      if (is_tray(*member) && !is_failed(*member)) act(ask_nvlink{name});
     }
   }
   std::size_t wanted = 0;
   for (const auto& [name, member] : run().members) {
-    if (member->spec().kind() == journal::POWER_SHELF || is_failed(*member)) continue;
+    if (!is_tray(*member) || is_failed(*member)) continue;
     ++wanted;
     if (!run().nvlink.contains(name))
       return refusal{fault::NVLINK_LINK_COUNT, "the NVLinks to be read from both sides"};

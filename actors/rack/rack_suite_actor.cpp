@@ -18,13 +18,8 @@ constexpr auto lease_interval = std::chrono::seconds(2);
 // ---- interlock
 // ----------------------------------------------------------------------------------------------------------------------
 
-// One record at a time: what asks while one is under way rides in the next. Shelves have no detectors and are
-// not armed.
+// One record at a time: what asks while one is under way rides in the next.
 void rack_shell::arm(rack_self self, const std::string& joining) {
-  const auto found = logic.run.members.find(joining);
-  if (found != logic.run.members.end() && found->second->spec().kind() == journal::POWER_SHELF) {
-    return tell_armed(self, joining, absl::OkStatus());
-  }
   arming.ask(joining);
   send_record(self);
 }
@@ -46,14 +41,22 @@ void rack_shell::send_record(rack_self self) {
     const auto password = with.secrets->get(node::interlock_secret(tray));
     return password.ok() ? *password : std::string();
   };
-  with.interlock->arm(
-      arming_record(logic.rack, logic.run.members, arming.joining(), arming_generation, password_of), answer);
+  const journal::CoolingSpec& cdu = logic.rack.spec().manifest().cooling();
+  const auto login =
+      with.secrets->site_login(cdu.has_interlock_login() ? cdu.interlock_login() : cdu.login());
+  const interlock::ArmingRecord record =
+      arming_record(logic.rack, logic.run.members, arming.joining(), arming_generation, password_of,
+                    login.ok() ? std::optional(*login) : std::nullopt);
+  sent_shape = shape_of(record);
+  with.interlock->arm(record, answer);
 }
 
 void rack_shell::record_answered(rack_self self, const absl::Status& status) {
   if (!status.ok())
     core::log_warning("arming_refused",
                       {{"object", logic.rack.name()}, {"why", std::string(status.message())}});
+  take(self, rack::record_answered{status, arming_generation, std::move(sent_shape)});
+  sent_shape.clear();
   for (const std::string& tray : arming.end()) tell_armed(self, tray, status);
   send_record(self);
 }

@@ -1,20 +1,11 @@
 // What a person asks of a running interlock, from the program's own command line.
 #pragma once
 
-#include <absl/status/status.h>
-#include <absl/status/statusor.h>
-
 #include <string>
 
-#include "busbar/interlock/interlock.pb.h"
+#include "actors/rack/interlock_operator.hpp"
 
 namespace busbar::interlock {
-
-// One request at the operator's socket. The interlock's refusal comes back as it gave it.
-absl::Status ask_operator(const std::string& operator_socket, Request request);
-
-// The next heartbeat, of either socket.
-absl::StatusOr<Status> read_status(const std::string& socket);
 
 // Exit code of a status: 3 without an arming record (nothing is watched, so nothing is known), 1 when a
 // device is not armed or a latch, a trip, a bypass, a suspicion or damage is open, else 0.

@@ -12,7 +12,8 @@
 namespace busbar::test_support {
 namespace {
 
-constexpr journal::MemberKind kinds[] = {journal::COMPUTE_TRAY, journal::SWITCH_TRAY, journal::POWER_SHELF};
+constexpr journal::MemberKind kinds[] = {journal::COMPUTE_TRAY, journal::SWITCH_TRAY, journal::POWER_SHELF,
+                                         journal::RACK_CONTROLLER};
 
 // Phases (by what they wait for) that these seeds never show, and why that is right.
 const std::map<std::string, std::string>& never_shown() {
@@ -77,9 +78,10 @@ struct rare_way {
 constexpr rare_way rare_ways[] = {
     {"POWER_SHELF", "", "CREDENTIALED",
      "a shelf passes these steps at once; a shutdown finds it at their end"},
+    {"RACK_CONTROLLER", "", "CREDENTIALED", "nothing takes it back but a retry: a shutdown and a trip leave it alone"},
     {"COMPUTE_TRAY", "", "CREDENTIALED", "only a leak or a shutdown in just that step"},
     {"SWITCH_TRAY", "", "CREDENTIALED", "only a leak or a shutdown in just that step"},
-    {"RACK", "", "PLANNED", "only a shutdown after a bring-up that ended in just that step"},
+    {"RACK", "", "PLANNED", "only a shutdown after a bring-up that ended in just that step, or a trip in it"},
     {"RACK", "", "COOLED", "only a shutdown that ended halfway: cancelled, or a host not read off"},
     {"RACK", "RACK_VALIDATED", "NVLINK_READY", "only a member mended just then and brought up again"},
     {"RACK", "RACK_PRODUCTION", "NVLINK_READY", "only a mended member that is brought up again"},

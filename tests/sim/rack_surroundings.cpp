@@ -19,6 +19,19 @@ verdict to_verdict(detector_truth truth) {
   return truth == detector_truth::dry ? interlock::DetectorReading::DRY : interlock::DetectorReading::UNKNOWN;
 }
 
+std::string base64(const std::string& text) {
+  static constexpr char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8U | (at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i)
+      out += at + i > text.size() ? '=' : letters[group >> (18U - 6U * static_cast<unsigned>(i)) & 63U];
+  }
+  return out;
+}
+
 }  // namespace
 
 void rack_world::beat() {
@@ -36,9 +49,44 @@ void rack_world::follow_truth() {
   for (const interlock::DeviceStatus& device : status->devices()) {
     for (const interlock::DetectorReading& reading : device.detectors()) {
       const verdict seen = to_verdict(watch->truth_of(device.name(), reading.name(), now()));
-      if (seen != reading.verdict()) interlock.set_detector(device.name(), reading.name(), seen);
+      if (seen == reading.verdict()) continue;
+      interlock.set_detector(device.name(), reading.name(), seen);
+      const bool of_rack = device.name().find('/') == std::string::npos;
+      if (of_rack && seen == interlock::DetectorReading::LEAK && !interlock.is_tripped("r01"))
+        trip("r01", interlock::LEAK, reading.name() + " at " + device.name());
     }
   }
+}
+
+void rack_world::force_off(const interlock::ArmedDevice& device) {
+  const bool shelf = device.kind() == "power_shelf";
+  if (!shelf && device.kind() != "compute_tray" && device.kind() != "switch_tray") return;
+  sim::http_request request;
+  request.method = "POST";
+  request.target = shelf ? "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset"
+                         : "/redfish/v1/Systems/System_0/Actions/ComputerSystem.Reset";
+  request.body = R"({"ResetType":"ForceOff"})";
+  request.headers["authorization"] =
+      "Basic " + base64(device.account() + ":" + device.password());
+  request.peer = "127.0.0.1:50000";
+  static_cast<void>(site->handle(address_of(device.name()), request, now()));
+}
+
+void rack_world::trip(const std::string& scope, interlock::Cause cause, const std::string& detail) {
+  sim.note("trip of " + scope);
+  if (interlock.records.empty()) return;
+  const interlock::ArmingRecord record = interlock.records.back();
+  std::vector<std::string> taken;
+  for (const bool shelves : {false, true}) {
+    for (const interlock::ArmedDevice& device : record.devices()) {
+      const bool of_scope = scope == "r01" || scope == device.name();
+      if (!of_scope || (device.kind() == "power_shelf") != shelves) continue;
+      force_off(device);
+      if (device.name().find('/') != std::string::npos && device.kind() != "rack_controller") taken.push_back(device.name());
+    }
+  }
+  const std::uint64_t number = interlock.open_trip(scope, cause, detail);
+  sim.devices().after(500ms, [this, number, taken] { interlock.close_trip(number, taken); });
 }
 
 // A gate that shuts is known once the rack has answered what was asked behind that news.

@@ -199,6 +199,9 @@ void rack_watch::one_commander(const sim::journal_record& record) {
   if (record.user.rfind("busbar-", 0) != 0)
     return;  // the factory's or the break-glass account, before our own
   const auto rack = acknowledged_ == nullptr ? nullptr : acknowledged_()->rack(spec_.manifest().rack());
+  // The interlock takes energy away by itself, by an account of its own and by nothing else.
+  const bool removes = record.act == "reset" && record.argument == "ForceOff";
+  if (rack != nullptr && removes && record.user == node::interlock_account(rack->uid())) return;
   if (rack == nullptr || record.user != node::own_account(rack->uid()))
     report(record.device + " was commanded by " + record.user);
 }
@@ -214,10 +217,12 @@ void rack_watch::nothing_dangerous_twice(const sim::journal_record& record) {
     more_than(same, 1, one);
     more_than(all, 2, record.act);
   }
-  if (record.act == "password_change" || record.act == "manager_reset") more_than(all, 1, record.act);
-  if (record.act == "update_push") more_than(same, 1, one);
+  const auto limit_of = [this](const std::string& act) { return allowed_.contains(act) ? allowed_.at(act) : 1; };
+  if (record.act == "password_change" || record.act == "manager_reset")
+    more_than(all, limit_of(record.act), record.act);
+  if (record.act == "update_push") more_than(same, limit_of(record.act), one);
   if (record.act == "reset" && (record.argument == "ForceRestart" || record.argument == "PowerCycle")) {
-    more_than(same, allowed_.contains(one) ? allowed_.at(one) : 1, one);
+    more_than(same, limit_of(one), one);
   }
 }
 

@@ -178,6 +178,7 @@ void rack_world::build_site() {
   options.sku = "vr-4x1";
   options.profile = "instant";
   options.seed = site_seed;
+  options.rack_controllers = true;
   options.start = std::chrono::duration_cast<sim::instant>(sim.now().time_since_epoch());
   auto made = sim::site::make(options);
   ASSERT_TRUE(made.ok()) << made.status();
@@ -403,6 +404,14 @@ std::optional<std::string> rack_world::check_at_rest() {
 std::string rack_world::fault_of(const std::string& member) const {
   const auto found = node(member);
   return found == nullptr ? "no such member" : found->failure().fault();
+}
+
+std::vector<std::shared_ptr<const journal::Event>> rack_world::events() const {
+  journal::Position from;
+  from.set_journal_id(state()->position.journal_id());
+  auto read = log_->read_events(from, state()->position.revision(), 1'000'000);
+  EXPECT_TRUE(read.ok()) << read.status();
+  return read.ok() ? *std::move(read) : std::vector<std::shared_ptr<const journal::Event>>{};
 }
 
 std::string rack_world::address_of(const std::string& member) const {

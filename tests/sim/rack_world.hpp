@@ -71,6 +71,9 @@ class rack_world {
   // The interlock falls silent: no heartbeat, no answer, and after 3 s it counts as dead; or it is heard
   // again.
   void silence_interlock(bool silent);
+  // A trip of the interlock: every host of its scope is forced off, then the shelves, each by the interlock's own account; it
+  // closes half a second later. The daemon is not asked.
+  void trip(const std::string& scope, interlock::Cause cause, const std::string& detail = "as the test says");
   // The store in memory refuses writes, as a full disk's does.
   void fill_disk(bool full);
   // What only holds once everything has ended: stored state equals acknowledged state, evidence is there, one
@@ -82,6 +85,7 @@ class rack_world {
   std::shared_ptr<const journal::Rack> rack() const { return state()->rack("r01"); }
   std::shared_ptr<const journal::Node> node(const std::string& member) const { return state()->node(member); }
   std::string fault_of(const std::string& member) const;
+  std::vector<std::shared_ptr<const journal::Event>> events() const;  // all that are stored
   std::string address_of(const std::string& member) const;
   std::string truth(const std::string& path);
   std::uint64_t steps() const { return steps_; }
@@ -108,6 +112,7 @@ class rack_world {
   void wire_rack();
   void beat();
   void follow_truth();
+  void force_off(const interlock::ArmedDevice& device);
   void gates_moved();
   void arm_site();
   std::optional<std::string> look();

@@ -25,6 +25,7 @@ site_note write() {
   options.sku = "vr-4x1";
   options.profile = "instant";
   options.seed = site_seed;
+  options.rack_controllers = true;
   const auto site = sim::site::make(options);
   if (!site.ok()) give_up(std::string(site.status().message()));
   site_note note;

@@ -90,17 +90,89 @@ class fake_interlock final : public rack::interlock_port {
     interlock::DeviceStatus* row = find(device);
     if (row == nullptr || row->latched()) return;
     interlock::Latch entry;
-    entry.set_number(status_.last_latch_number() + 1);
     entry.set_kind(interlock::Latch::LEAK_SEEN);
     entry.set_device(device);
     entry.set_detector(detector);
-    entry.set_durable(true);
+    write(entry);
     status_.set_last_latch_number(entry.number());
     *status_.add_latches() = entry;
-    latch_file.push_back(entry);
     row->set_latched(true);
     refresh(*row);
     heartbeat();
+  }
+
+  // A trip opens: gates of its scope shut at once. What it does to the devices is the test's.
+  std::uint64_t open_trip(const std::string& scope, interlock::Cause cause, const std::string& detail) {
+    interlock::Latch entry;
+    entry.set_kind(interlock::Latch::TRIP_OPENED);
+    entry.set_device(scope);
+    entry.set_cause(cause);
+    entry.set_detail(detail);
+    entry.set_trip(status_.last_record_number() + 1);
+    write(entry);
+    interlock::TripStatus& trip = *status_.add_open_trips();
+    trip.set_number(entry.number());
+    trip.set_scope(scope);
+    trip.set_cause(cause);
+    trip.set_detail(detail);
+    trip.add_waits_for(scope + " off");
+    *status_.add_latches() = entry;
+    refresh_all();
+    heartbeat();
+    return entry.number();
+  }
+
+  // Every device was read in its final state.
+  void close_trip(std::uint64_t number, const std::vector<std::string>& devices) {
+    for (auto& trip : *status_.mutable_open_trips()) {
+      if (trip.number() != number || trip.closed()) continue;
+      interlock::Latch line;
+      line.set_trip(number);
+      line.set_cause(trip.cause());
+      line.set_kind(interlock::Latch::STEP_DONE);
+      for (const std::string& device : devices) {
+        line.set_device(device);
+        write(line);
+      }
+      line.set_kind(interlock::Latch::TRIP_CLOSED);
+      line.set_device(trip.scope());
+      write(line);
+      trip.set_closed(true);
+      trip.clear_waits_for();
+    }
+    heartbeat();
+  }
+
+  bool is_tripped(const std::string& scope) const {
+    return std::any_of(status_.open_trips().begin(), status_.open_trips().end(),
+                       [&scope](const auto& trip) { return trip.scope() == scope; });
+  }
+
+  // As a person does: only a trip that is done. The latches of the rack's own sensors go with it.
+  bool reset_trip(const std::string& scope) {
+    auto* trips = status_.mutable_open_trips();
+    const auto is_done = [&scope](const auto& trip) { return trip.scope() == scope && trip.closed(); };
+    if (std::none_of(trips->begin(), trips->end(), is_done)) return false;
+    trips->erase(std::remove_if(trips->begin(), trips->end(), is_done), trips->end());
+    auto* open = status_.mutable_latches();
+    const auto goes = [&scope](const auto& latch) {
+      const bool of_rack = scope.find('/') == std::string::npos && latch.device().find('/') == std::string::npos;
+      return latch.device() == scope || of_rack;
+    };
+    open->erase(std::remove_if(open->begin(), open->end(), goes), open->end());
+    for (auto& row : *status_.mutable_devices()) {
+      if (row.name().find('/') == std::string::npos) row.set_latched(false);
+    }
+    interlock::Latch line;
+    line.set_kind(interlock::Latch::RESET);
+    line.set_device(scope);
+    line.set_principal("uid 0");
+    line.set_detail("mended");
+    write(line);
+    status_.set_last_latch_number(line.number());
+    refresh_all();
+    heartbeat();
+    return true;
   }
 
   // A tray of the record held that is not in this one.
@@ -158,6 +230,17 @@ class fake_interlock final : public rack::interlock_port {
     return nullptr;
   }
 
+  void write(interlock::Latch& line) {
+    line.set_number(status_.last_record_number() + 1);
+    line.set_durable(true);
+    status_.set_last_record_number(line.number());
+    latch_file.push_back(line);
+  }
+
+  void refresh_all() {
+    for (auto& row : *status_.mutable_devices()) refresh(row);
+  }
+
   void adopt(const interlock::ArmingRecord& record) {
     auto old = status_.devices();
     status_.clear_devices();
@@ -190,7 +273,8 @@ class fake_interlock final : public rack::interlock_port {
                    : row.blind()       ? "blind window"
                    : unknown           ? "a detector is unknown"
                                        : "");
-    row.set_gate_open(row.armed() && dry(row) && !row.latched());
+    const bool tripped = is_tripped(row.name()) || is_tripped(status_.instance());
+    row.set_gate_open(row.armed() && dry(row) && !row.latched() && !tripped);
   }
 
   void publish(rack::interlock_life life, std::chrono::milliseconds age) {

@@ -89,7 +89,10 @@ task<absl::Status> delete_session(driver_ptr d, std::string uri) {
 namespace {
 
 std::string slot_name(MemberKind kind, long long ordinal) {
-  const char letter = kind == journal::SWITCH_TRAY ? 's' : kind == journal::POWER_SHELF ? 'p' : 'c';
+  const char letter = kind == journal::SWITCH_TRAY       ? 's'
+                      : kind == journal::POWER_SHELF     ? 'p'
+                      : kind == journal::RACK_CONTROLLER ? 'm'
+                                                         : 'c';
   return fmt::format("{}{:02}", letter, ordinal);
 }
 
@@ -97,6 +100,7 @@ std::string slot_name(MemberKind kind, long long ordinal) {
 std::string_view slot_chassis(MemberKind kind) {
   if (kind == journal::SWITCH_TRAY) return "MGX_NVSwitch";
   if (kind == journal::POWER_SHELF) return "PowerShelf";
+  if (kind == journal::RACK_CONTROLLER) return "Rack";
   return "CBC";
 }
 

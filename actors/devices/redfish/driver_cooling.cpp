@@ -2,6 +2,8 @@
 // commands.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "actors/core/errors.hpp"
 #include "actors/devices/redfish/driver.hpp"
 
@@ -41,18 +43,40 @@ task<absl::StatusOr<fetched>> find_unit(driver_ptr d) {
   co_return unit;
 }
 
-// One rack's rows of a list: the member of its name, or those of its group.
-std::vector<std::string> of_rack(const listing& list, const std::string& rack) {
+// One rack's rows of a list: those that are named, else those of its group.
+std::vector<std::string> of_rack(const listing& list, const std::string& rack,
+                                 const std::vector<std::string>& named) {
   std::vector<std::string> uris;
   for (const std::string& uri : list.members) {
     const std::string id = last_part(uri);
-    if (id == rack || id.starts_with(rack + "_")) uris.push_back(uri);
+    const bool of_group = named.empty() && (id == rack || id.starts_with(rack + "_"));
+    if (of_group || std::find(named.begin(), named.end(), id) != named.end()) uris.push_back(uri);
   }
   return uris;
 }
 
+std::optional<std::string> connector_in(const listing& list, const std::string& name) {
+  const auto found = std::find_if(list.members.begin(), list.members.end(),
+                                  [&name](const std::string& uri) { return last_part(uri) == name; });
+  return found == list.members.end() ? std::nullopt : std::optional(*found);
+}
+
+// One that the manifest names and the CDU does not show is not dry.
+void add_missing(cooling_facts& facts, const std::vector<std::string>& named, const std::string& rack) {
+  for (const std::string& name : named) {
+    const std::string shown = short_detector_name(name, rack);
+    const bool read = std::any_of(facts.detectors.begin(), facts.detectors.end(),
+                                  [&shown](const detector_facts& row) { return row.name == shown; });
+    if (read) continue;
+    detector_facts row;
+    row.name = shown;
+    row.detail = "the CDU shows no such detector";
+    facts.detectors.push_back(std::move(row));
+  }
+}
+
 task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> facts, fetched unit,
-                                  std::string rack) {
+                                  std::string rack, std::vector<std::string> named) {
   const auto detection_uri = unit.body()["LeakDetection"].link();
   if (!detection_uri) co_return absl::OkStatus();
   const fetched detection = co_await fetch(d->device, *detection_uri, priority::safety);
@@ -61,7 +85,8 @@ task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> f
   if (!list_uri) co_return absl::OkStatus();
   const listing list = co_await fetch_list(d->device, *list_uri, priority::safety);
   if (list.device_failed()) co_return list.status;
-  const std::vector<fetched> bodies = co_await fetch_all(d->device, of_rack(list, rack), priority::safety);
+  const std::vector<fetched> bodies =
+      co_await fetch_all(d->device, of_rack(list, rack, named), priority::safety);
   for (const fetched& body : bodies) {
     if (body.device_failed()) co_return body.status;
     detector_facts row;
@@ -75,7 +100,8 @@ task<absl::Status> take_detectors(driver_ptr d, std::shared_ptr<cooling_facts> f
 
 }  // namespace
 
-task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login, std::string rack) {
+task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login, std::string rack,
+                                                 cooling_place place) {
   // No session: a rack reads the CDU for years and may die at any moment, and sessions left behind would shut
   // others out.
   if (d->device->wrong_logins() > 0) {
@@ -93,14 +119,16 @@ task<absl::StatusOr<cooling_facts>> read_cooling(driver_ptr d, credentials login
   if (connectors) {
     const listing list = co_await fetch_list(d->device, *connectors, priority::safety);
     if (list.device_failed()) co_return list.status;
-    const std::vector<fetched> bodies = co_await fetch_all(d->device, of_rack(list, rack), priority::safety);
-    for (const fetched& body : bodies) {
+    if (const auto uri = connector_in(list, place.connector.empty() ? rack : place.connector)) {
+      const fetched body = co_await fetch(d->device, *uri, priority::safety);
       if (body.device_failed()) co_return body.status;
-      if (body.ok() && last_part(body.uri) == rack) take_connector(*facts, body.body());
+      if (body.ok()) take_connector(*facts, body.body());
     }
   }
-  const absl::Status taken = co_await take_detectors(d, facts, *unit, rack);
+  const absl::Status taken = co_await take_detectors(d, facts, *unit, rack, place.detectors);
   if (!taken.ok()) co_return taken;
+  add_missing(*facts, place.detectors, rack);
+  facts->certificate_sha256 = d->device->pin();
   co_return *facts;
 }
 

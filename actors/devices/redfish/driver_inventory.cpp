@@ -164,6 +164,32 @@ task<bool> take_shelf(driver_ptr d, collecting_ptr into) {
   co_return true;
 }
 
+// The valves behind a rack controller.
+task<bool> take_valves(driver_ptr d, collecting_ptr into) {
+  const root_members chassis = co_await members_of_root(d, "Chassis", priority::telemetry);
+  if (!into->usable(chassis.list)) co_return true;
+  for (const fetched& one : chassis.bodies) {
+    const auto thermal_uri = into->usable(one) ? one.body()["ThermalSubsystem"].link() : std::nullopt;
+    if (!thermal_uri) continue;
+    const fetched thermal = co_await fetch(d->device, *thermal_uri, priority::telemetry);
+    if (!into->usable(thermal)) continue;
+    const std::vector<fetched> connectors =
+        co_await members_behind(d, into, thermal.body()["CoolantConnectors"].link());
+    for (const fetched& connector : connectors) {
+      const std::string name = last_part(connector.uri);
+      if (!into->usable(connector)) continue;
+      if (!decode_action(connector.body(), "CoolantConnector.ValveControl", "ValveState").target) continue;
+      part_facts part;
+      part.part.set_kind("valve");
+      part.part.set_id(name);
+      part.part.set_health(decode_health(decode_status(connector.body()), false));
+      part.serial_key = "valve/" + name;
+      into->take(std::move(part));
+    }
+  }
+  co_return true;
+}
+
 }  // namespace
 
 task<absl::StatusOr<inventory_facts>> read_inventory(driver_ptr d) {
@@ -173,6 +199,8 @@ task<absl::StatusOr<inventory_facts>> read_inventory(driver_ptr d) {
     done = co_await take_asics(d, into);
   } else if (d->kind == journal::POWER_SHELF) {
     done = co_await take_shelf(d, into);
+  } else if (d->kind == journal::RACK_CONTROLLER) {
+    done = co_await take_valves(d, into);
   } else {
     done = co_await take_compute(d, into);
   }

@@ -21,10 +21,15 @@ std::vector<std::string> links_in(json_view list) {
   return uris;
 }
 
+// A shelf and a rack controller have no host: what they are is a chassis.
+bool is_chassis(MemberKind kind) {
+  return kind == journal::POWER_SHELF || kind == journal::RACK_CONTROLLER;
+}
+
 // The resource that can be reset: a tray shows the host and its baseboard as two systems, only the host takes
 // a reset; a shelf shows itself as two chassis.
 const fetched* choose(MemberKind kind, const std::vector<fetched>& bodies) {
-  const bool shelf = kind == journal::POWER_SHELF;
+  const bool shelf = is_chassis(kind);
   const fetched* best = nullptr;
   int best_points = -1;
   for (const fetched& one : bodies) {
@@ -45,7 +50,7 @@ const fetched* choose(MemberKind kind, const std::vector<fetched>& bodies) {
 
 task<absl::StatusOr<power_place>> find_power(driver_ptr d, priority urgency) {
   if (d->power) co_return *d->power;
-  const bool shelf = d->kind == journal::POWER_SHELF;
+  const bool shelf = is_chassis(d->kind);
   const root_members all = co_await members_of_root(d, shelf ? "Chassis" : "Systems", urgency);
   if (!all.list.ok()) co_return all.list.status;
   const fetched* const chosen = choose(d->kind, all.bodies);

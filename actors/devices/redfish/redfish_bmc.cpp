@@ -176,15 +176,20 @@ class redfish_cooling final : public cooling_source {
   }
 
   void read(std::string rack, answer<cooling_facts> reply) override {
-    loop_->post([d = driver_, login = login_, rack, reply] {
-      start<absl::StatusOr<cooling_facts>>(read_cooling(d, login, rack), reply);
+    loop_->post([d = driver_, login = login_, rack, place = place_, reply] {
+      start<absl::StatusOr<cooling_facts>>(read_cooling(d, login, rack, place), reply);
     });
+  }
+  void set_place(cooling_place place) override { place_ = std::move(place); }
+  void pin(std::string certificate_sha256) override {
+    loop_->post([d = driver_, certificate_sha256] { d->device->set_pin(certificate_sha256); });
   }
 
  private:
   const driver_ptr driver_;
   const credentials login_;
   const std::shared_ptr<scheduler> loop_;
+  cooling_place place_;  // the caller's thread
 };
 
 class redfish_factory final : public driver_factory {

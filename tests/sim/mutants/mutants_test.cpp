@@ -17,6 +17,7 @@
 #include "actors/rack/rack_rules.hpp"
 #include "tests/sim/gate_scenarios.hpp"
 #include "tests/sim/scenarios.hpp"
+#include "tests/sim/trip_scenarios.hpp"
 
 namespace busbar::test_support {
 namespace {
@@ -251,6 +252,9 @@ const std::vector<planted>& of_power() {
        [](rack_world& world) { return leak_then_retry(world, false); }, 3, with_blind_interlock()},
       {"latch_cleared_by_restart", "a restart forgets a leak",
        [](rack_world& world) { return leak_then_retry(world, true); }, 3, with_blind_interlock()},
+      {"trip_import_as_reset", "every line of the interlock but a leak is taken for a reset", tripped_in_production},
+      {"trip_open_ignored_by_bringup", "a rack is called something else than tripped, and brought up under the trip",
+       tripped_in_production},
       {"accepted_taken_as_done", "2xx is taken as done", bring_up},
       {"off_taken_as_done", "2xx to a shutdown is taken as off", up_and_down},
   };

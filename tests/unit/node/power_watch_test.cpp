@@ -30,7 +30,7 @@ TEST(power_watch, a_member_of_any_kind_at_any_step_that_is_read_off_twice_leaves
       bench.give(look_at_power{});
       ASSERT_TRUE(bench.fails()) << kind << " at " << step;
       EXPECT_EQ(bench.calls_of(call_op::read_power), before + 2);
-      EXPECT_EQ(bench.fault(), "POWER_ON_NOT_CONFIRMED");
+      EXPECT_EQ(bench.fault(), "POWER_LOST");
       EXPECT_EQ(bench.stored.power().observed(), journal::POWER_OFF);
       EXPECT_EQ(bench.stored.power().wanted(), journal::POWER_OFF);
       EXPECT_EQ(bench.stored.step(), journal::CREDENTIALED);
@@ -52,6 +52,88 @@ TEST(power_watch, one_reading_is_enough_where_the_interlock_says_that_it_tripped
   ASSERT_TRUE(bench.fails());
   EXPECT_EQ(bench.calls_of(call_op::read_power), before + 1);
   EXPECT_NE(bench.state.node.failure().message().find("trip 4"), std::string::npos);
+  EXPECT_EQ(bench.fault(), "TRIP_OPEN");
+}
+
+TEST(trip, ends_whatever_a_member_of_any_kind_was_at_with_its_reason) {
+  for (const auto kind : kinds) {
+    for (const auto step : steps_on) {
+      tray_bench bench(kind);
+      rest_at(bench, step);
+      const std::size_t acts = bench.device->acts.size();
+      bench.give(trip_held{7, "trip 7 of r01 (no flow): 80.0, limit 120.0"});
+      ASSERT_TRUE(bench.fails()) << kind << " at " << step;
+      EXPECT_EQ(bench.fault(), "TRIP_OPEN") << kind << " at " << step;
+      EXPECT_NE(bench.stored.failure().message().find("no flow"), std::string::npos);
+      EXPECT_EQ(bench.stored.step(), journal::CREDENTIALED);
+      EXPECT_EQ(bench.stored.power().observed(), journal::POWER_UNKNOWN) << "nobody has read it off yet";
+      EXPECT_FALSE(bench.stored.boot().agent_connected());
+      EXPECT_TRUE(lost_its_power(bench.stored));
+      bench.aim(journal::CREDENTIALED);
+      bench.settle();
+      EXPECT_EQ(bench.device->acts.size(), acts) << "the interlock turns it off, nobody else";
+      bench.give(interlock_read_off{"trip 7, off after 120 ms"});
+      bench.settle();
+      EXPECT_EQ(bench.stored.power().observed(), journal::POWER_OFF);
+      EXPECT_TRUE(bench.told("power_off", "interlock"));
+    }
+  }
+}
+
+TEST(trip, during_a_suite_or_a_firmware_push_ends_it_and_is_told_once) {
+  tray_bench bench;
+  bench.want_firmware(1, "UEFI", "2.0", "host_restart");
+  bench.start_at(journal::INSPECTED);
+  bench.aim(journal::CONFIGURED);
+  bench.mute(call_op::push_firmware);
+  ASSERT_TRUE(bench.run_until([&bench] { return bench.calls_of(call_op::push_firmware) > 0; }));
+  bench.give(trip_held{9, "trip 9 of r01/c07 (emergency stop): uid 0: stop"});
+  ASSERT_TRUE(bench.fails());
+  EXPECT_EQ(bench.fault(), "TRIP_OPEN");
+  bench.settle();
+  const auto events = bench.events.size();
+  bench.give(trip_held{9, "trip 9 of r01/c07 (emergency stop): uid 0: stop"});
+  bench.settle();
+  EXPECT_EQ(bench.events.size(), events);
+  EXPECT_EQ(bench.calls_of(call_op::push_firmware), 1U);
+}
+
+TEST(trip, of_a_member_that_was_off_or_not_ours_changes_nothing_of_it) {
+  for (const auto step : {journal::DECLARED, journal::DISCOVERED, journal::IDENTIFIED, journal::CREDENTIALED}) {
+    tray_bench bench;
+    bench.start_at(step);
+    bench.state.node.mutable_power()->set_observed(journal::POWER_OFF);
+    bench.give(trip_held{3, "trip 3 of r01 (leak): rope"});
+    bench.run_until([&bench] { return bench.stored.facts().contains("trip"); });
+    EXPECT_FALSE(bench.state.node.has_failure()) << step;
+    EXPECT_EQ(bench.state.node.step(), step);
+  }
+}
+
+TEST(trip, is_taken_up_again_by_a_bring_up_once_it_is_reset) {
+  tray_bench bench;
+  rest_at(bench, journal::PRODUCTION);
+  bench.give(trip_held{7, "trip 7 of r01 (leak): rope"});
+  bench.give(interlock_read_off{"trip 7"});
+  bench.settle();
+  bench.device->power = journal::POWER_OFF;
+  rack_view view;
+  view.goal = journal::CONFIGURED;
+  view.operation_id = "operations/2";
+  view.bringing_up = true;
+  bench.give(view);
+  ASSERT_TRUE(bench.run_until([&bench] { return bench.stored.step() == journal::CONFIGURED; }));
+  EXPECT_FALSE(bench.stored.has_failure());
+}
+
+TEST(trip, leaves_a_leak_of_its_own_its_name) {
+  tray_bench bench;
+  rest_at(bench, journal::PRODUCTION);
+  bench.give(trip_held{7, "trip 7 of r01/c07 (leak): 0_Manifold"});
+  bench.give(leak_latch{true, "a leak", "0_Manifold"});
+  bench.settle();
+  EXPECT_EQ(bench.fault(), "POWER_LEAK_LATCHED");
+  EXPECT_FALSE(lost_its_power(bench.stored)) << "a bring-up does not turn on what leaks";
 }
 
 TEST(power_watch, an_unchanged_reading_writes_nothing) {

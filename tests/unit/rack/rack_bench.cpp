@@ -70,6 +70,17 @@ rack_bench::rack_bench(unsigned compute) {
   add('p', 8, journal::POWER_SHELF);
 }
 
+void rack_bench::add_controller() {
+  state.run.members[slot('m', 1)] = member(slot('m', 1), journal::RACK_CONTROLLER);
+  for (const char* const name : {"supply", "return"}) {
+    journal::ValveSpec& valve = *spec().mutable_manifest()->add_valves();
+    valve.set_name(name);
+    valve.set_kind("isolation");
+    valve.set_member("m01");
+    valve.mutable_stroke()->set_seconds(5);
+  }
+}
+
 void rack_bench::give(const rack_event& event) {
   step_result result = step(state, event, now);
   durable = result.durable;
@@ -141,7 +152,7 @@ void rack_bench::arm(const std::function<void(interlock::Status&)>& how) {
   auto status = std::make_shared<interlock::Status>();
   status->set_armed_rack(true);
   for (const auto& [name, one] : state.run.members) {
-    if (one->spec().kind() == journal::POWER_SHELF) continue;
+    if (!is_tray(*one)) continue;
     interlock::DeviceStatus& row = *status->add_devices();
     row.set_name(name);
     row.set_armed(true);
@@ -216,6 +227,7 @@ void rack_bench::reach(journal::RackStep step) {
     node.set_step(journal::READY);
     node.mutable_power()->set_observed(journal::POWER_ON);
   });
+  change_all(journal::RACK_CONTROLLER, [](journal::Node& node) { node.set_step(journal::READY); });
   if (step >= journal::INGESTED) raise_all(journal::CREDENTIALED);
   if (step >= journal::COOLED) soak();
   if (step >= journal::POWERED) raise_all(journal::STAGED);

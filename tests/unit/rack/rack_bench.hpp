@@ -17,6 +17,7 @@ class rack_bench {
  public:
   explicit rack_bench(unsigned compute = 18);
 
+  void add_controller();  // m01 with two isolation valves; before bring_up()
   void give(const rack_event& event);
   void wait_ns(std::int64_t ns) {
     now.monotonic_ns += ns;

@@ -1,4 +1,4 @@
-#include "daemon/interlock/operator_client.hpp"
+#include "actors/rack/interlock_operator.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "actors/rack/interlock_wire.hpp"
-#include "busbar/interlock/interlock.pb.h"
 
 namespace busbar::interlock {
 namespace {
@@ -34,8 +33,12 @@ class connection {
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
       return absl::OkStatus();
+    if (errno == EACCES || errno == EPERM) {
+      return absl::PermissionDeniedError(fmt::format(
+          "{}: {}; it serves uid 0 and members of group busbar-safety", path, std::strerror(errno)));
+    }
     return absl::UnavailableError(
-        fmt::format("{}: {}; does busbar-interlock run, and may you use it?", path, std::strerror(errno)));
+        fmt::format("{}: {}; does busbar-interlock run?", path, std::strerror(errno)));
   }
 
   absl::Status send(std::string_view bytes) {
