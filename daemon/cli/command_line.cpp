@@ -11,11 +11,12 @@
 #include "daemon/cli/context.hpp"
 #include "daemon/cli/explain.hpp"
 #include "daemon/cli/inspecting.hpp"
+#include "daemon/cli/leaking.hpp"
 #include "daemon/cli/plain_text.hpp"
 #include "daemon/cli/reading.hpp"
+#include "daemon/cli/readings.hpp"
 #include "daemon/cli/watching.hpp"
 
-#include "daemon/cli/readings.hpp"
 namespace busbar::cli {
 namespace {
 
@@ -122,8 +123,6 @@ void add_readers(CLI::App& root, options& said) {
   add_common(*explain_app, said);
   explain_app->callback([&said] { said.command = "explain"; });
 
-  for (const auto& [verb, word] : {std::pair{"events", "events"}, std::pair{"ops", "operations"}}) {
-    CLI::App* app = root.add_subcommand(
   CLI::App* history_app = root.add_subcommand("history", "what a reading was");
   history_app->add_option("names", said.names, "r01/flow, r01/c07/gpu0/power")->required();
   add_duration(*history_app, "--since", said.since, "how far back (10m)");
@@ -131,6 +130,8 @@ void add_readers(CLI::App& root, options& said) {
   add_common(*history_app, said);
   history_app->callback([&said] { said.command = "history"; });
 
+  for (const auto& [verb, word] : {std::pair{"events", "events"}, std::pair{"ops", "operations"}}) {
+    CLI::App* app = root.add_subcommand(
         verb, std::string(verb) == "ops" ? "operations, newest first" : "what happened, newest last");
     app->add_flag("-w,--watch", said.watch, "and go on with what changes");
     app->add_option("--filter", said.filter, "field=value terms");
@@ -302,6 +303,13 @@ exit_code dispatch(options& said, context& world) {
   }
   if (said.command == "explain") return explain(said, world);
   if (said.command == "bmc inspect") return bmc_inspect(said, world);
+  if (said.command == "leak reset") return leak_reset(said, world);
+  if (said.command == "leak bypass") return leak_bypass(said, world);
+  if (const auto about = reading_verbs.find(said.command == "history" ? said.command : said.command + " " + said.kind_word);
+      about != reading_verbs.end()) {
+    if (said.command == "get" && said.watch) return dispatch_readings(said, world, &watch_readings);
+    return dispatch_readings(said, world, about->second);
+  }
   const auto act = actors.find(said.command);
   const kind_info* of = kind_named(said.kind_word);
   if (act == actors.end() && of == nullptr) {
@@ -358,13 +366,6 @@ exit_code run(const std::vector<std::string>& arguments, context& world) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-  if (said.command == "leak reset") return leak_reset(said, world);
-  if (said.command == "leak bypass") return leak_bypass(said, world);
-  if (const auto about = reading_verbs.find(said.command == "history" ? said.command : said.command + " " + said.kind_word);
-      about != reading_verbs.end()) {
-    if (said.command == "get" && said.watch) return dispatch_readings(said, world, &watch_readings);
-    return dispatch_readings(said, world, about->second);
-  }
     if (error.get_exit_code() == 0) return app.exit(error, world.out, world.err) == 0 ? exit_code::done : exit_code::usage;
     return tell_usage(app, error, world);
   }

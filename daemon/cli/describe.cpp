@@ -57,14 +57,15 @@ constexpr auto part_fields = std::to_array<part_field>({{"memory_gib", " gpu dim
 bool applies(const Message& message, const FieldDescriptor& field, member_kind kind) {
   const std::string& name = field.name();
   if (dynamic_cast<const v1::MemberStatus*>(&message) != nullptr && (name == "agent_connected" || name == "boot_id"))
-    return kind != v1::SWITCH_TRAY && kind != v1::POWER_SHELF;
+    return kind != v1::SWITCH_TRAY && kind != v1::POWER_SHELF && kind != v1::RACK_CONTROLLER;
+  if (dynamic_cast<const v1::MemberStatus*>(&message) != nullptr && name == "power") return kind != v1::RACK_CONTROLLER;
   if (const auto* part = dynamic_cast<const v1::Part*>(&message)) {
     const bool is_known = std::any_of(part_fields.begin(), part_fields.end(), [part](const part_field& one) {
       return one.kinds.find(" " + part->kind() + " ") != std::string_view::npos;
     });
     const auto found = std::find_if(part_fields.begin(), part_fields.end(),
                                     [&name](const part_field& one) { return one.field == name; });
-    const bool bare = part->kind() == "psu";  // has none of them
+    const bool bare = part->kind() == "psu" || part->kind() == "valve";  // have none of them
     return found == part_fields.end() || (!is_known && !bare) ||
            found->kinds.find(" " + part->kind() + " ") != std::string_view::npos;
   }

@@ -113,6 +113,28 @@ constexpr auto table = std::to_array<step_text>({
      "busbar get racks"},
     {"power shelf", "production", "The rack's gates are passed.", "production", "", "DEADLINE", see_shutdown},
 
+    {"rack controller", "declared", "A row of the manifest names it; nothing has answered yet.", "", "discovered", "",
+     "Plug it in; see what answers: busbar get endpoints"},
+    {"rack controller", "discovered", "Its address is announced and the service root answers. It needs no shelf.", "discovered",
+     "identified", "DEADLINE, BMC_UNREACHABLE", "busbar get endpoints"},
+    {"rack controller", "identified", "One manifest row, one login, certificate pinned; serial equals the row.", "identified",
+     "credentialed", "IDENTITY_*, CREDENTIAL_*, CERTIFICATE_CHANGED", retry},
+    {"rack controller", "credentialed",
+     "Busbar's own account logs in; the interlock's account stands, and its record names the valves; all are in the vault.",
+     "credentialed", "staged", "CREDENTIAL_*, OWNED_ELSEWHERE, POWER_INTERLOCK_NOT_ARMED", retry},
+    {"rack controller", "staged", "Nothing is turned on: it is fed from the grid side.", "staged", "inspected", "DEADLINE", retry},
+    {"rack controller", "inspected", "It shows every valve that the manifest puts behind it.", "inspected", "firmware_current",
+     "INVENTORY_*", "Correct the manifest or the controller, then: busbar node retry NAME --from inspected"},
+    {"rack controller", "firmware_current", "Each component reads back at the baseline; no rows show NOT_REQUIRED.", "firmware",
+     "configured", "FIRMWARE_*", retry},
+    {"rack controller", "configured", "Device configuration reads back equal to the baseline.", "configured", "validated",
+     "CONFIG_*", retry},
+    {"rack controller", "validated", "Nothing is measured on it.", "validated", "ready", "DEADLINE", "busbar get racks"},
+    {"rack controller", "ready", "Its part is done; the rack's gates are still open.", "ready", "production", "DEADLINE",
+     "busbar get racks"},
+    {"rack controller", "production", "The rack's gates are passed. A shutdown leaves it as it is.", "production", "", "DEADLINE",
+     see_shutdown},
+
     {"rack", "planned", "The manifest is applied; no bring-up has reached anything yet.", "", "standby", "",
      "busbar rack bringup RACK"},
     {"rack", "standby",
@@ -153,7 +175,12 @@ constexpr auto table = std::to_array<step_text>({
      "The interlock latched a leak: the tray is not turned on, and its power is unknown until it is read again.", "",
      "staged", "POWER_LEAK_LATCHED",
      "Find and mend the cause; when the detectors are dry a person of busbar-safety resets the latch: "
-     "busbar-interlock reset NAME --instance RACK --reason TEXT; then: busbar node retry NAME"},
+     "busbar leak reset NAME --reason TEXT; then: busbar node retry NAME"},
+    {"rack", "emergency_off",
+     "The interlock tripped the rack: every tray off, then the shelves; after a leak its valves closed. It stays so until a person "
+     "resets the trip.",
+     "", "standby", "TRIP_OPEN",
+     "Find and mend the cause; once the trip is done and dry: busbar leak reset RACK --reason TEXT; then: busbar rack bringup RACK"},
 });
 
 }  // namespace

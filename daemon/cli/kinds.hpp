@@ -22,6 +22,7 @@ struct kind_info {
   std::string_view get_method;   // GetNode; empty: cannot be had by name
   std::string_view list_method;  // ListNodes
   std::string_view list_kind;    // NodeList, in JSON
+  std::string_view response{};   // ListShelvesResponse; empty: as the method is called
 };
 
 std::span<const kind_info> kinds();

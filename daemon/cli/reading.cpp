@@ -78,7 +78,9 @@ gathered list_from(session& with, std::size_t endpoint, const kind_info& of, con
   const bool is_daemon = of.id == kind::daemons;
   for (int pages = 0; pages < most_pages; ++pages) {
     const std::unique_ptr<Message> page =
-        make_message(is_daemon ? "DaemonStatus" : std::string(of.list_method) + "Response");
+        make_message(is_daemon                ? "DaemonStatus"
+                     : !of.response.empty() ? std::string(of.response)
+                                              : std::string(of.list_method) + "Response");
     found.result =
         with.wire().call(endpoint, std::string(of.list_method), *request, *page, with.call_deadline());
     if (!found.result.ok()) return found;
@@ -300,8 +302,8 @@ exit_code describe(session& with, const kind_info& of) {
 exit_code diff(session& with, const kind_info& of) {
   const auto names = with.names();
   if (!names) return exit_code::usage;
-  if (of.id != kind::nodes && of.id != kind::shelves) {
-    with.say("diff compares nodes or shelves with what is declared; for files: busbar manifest diff DIR");
+  if (of.id != kind::nodes && of.id != kind::shelves && of.id != kind::controllers) {
+    with.say("diff compares nodes, shelves or controllers with what is declared; for files: busbar manifest diff DIR");
     return exit_code::usage;
   }
   exit_code code = exit_code::done;

@@ -53,6 +53,31 @@ row member_row(const std::string& name, const v1::MemberSpec& spec, const v1::Me
   const auto& identity = status.identity();
   const std::string step =
       status.emergency_off() ? "emergency_off" : word(v1::NodeStep::Value_Name(status.step()));
+  return header_and(
+      wide,
+      {short_name(name), word(v1::MemberKind_Name(spec.kind())),
+       status.has_failure() ? step + " (failed)" : step, health_word(status.health()),
+       spec.kind() == v1::RACK_CONTROLLER ? "" : word(v1::Power::State_Name(status.power().observed())),
+       age_text(status.step_entered_time(), status.has_step_entered_time(), now),
+       reason_text(status.failure(), status.has_failure(), status.waits_for())},
+      {identity.has_serial() ? identity.serial() : spec.serial(),
+       identity.has_address() ? identity.address() : spec.address(), spec.bmc_mac(),
+       short_name(status.operation())});
+}
+
+row detector_row(const v1::LeakDetector& detector, bool wide) {
+  std::string verdict = word(v1::Detector::Verdict_Name(detector.verdict()));
+  if (detector.latched()) verdict += " (latched)";
+  std::string why = detector.detail();
+  if (!detector.bypass().empty()) {
+    verdict += " (bypassed)";
+    why = fmt::format(
+        "bypassed by {} until {}", detector.bypass(),
+        detector.has_bypass_until()
+            ? google::protobuf::util::TimeUtil::ToString(detector.bypass_until()).substr(0, 19) + "Z"
+            : "an unknown time");
+  }
+  const std::string name = short_name(detector.name());
   return header_and(wide,
                     {detector.member(), name.substr(name.find('.') + 1), verdict,
                      detector.reaction().empty() ? "no local leak reaction" : detector.reaction(), why},
@@ -84,6 +109,30 @@ row valve_row(const v1::Valve& valve, bool wide, wall_time now) {
                      status.mode(), health_word(status.health()), held, condition_text(valve.conditions())},
                     {short_name(valve.spec().controller()), valve.spec().authority(), valve.spec().fail_position(),
                      short_name(status.operation())});
+}
+
+row pdu_row(const v1::Pdu& pdu, bool wide) {
+  int on = 0;
+  int off = 0;
+  double watts = 0;
+  bool all_measured = pdu.outlets_size() > 0;
+  std::string outlets;
+  for (const v1::Outlet& outlet : pdu.outlets()) {
+    on += outlet.state() == v1::Outlet::ON ? 1 : 0;
+    off += outlet.state() == v1::Outlet::OFF ? 1 : 0;
+    const bool good = outlet.power().has_value() && outlet.power().quality() == v1::QUALITY_GOOD;
+    all_measured = all_measured && good;
+    if (good) watts += outlet.power().value();
+    outlets += fmt::format("{}{}={}{}", outlets.empty() ? "" : " ", outlet.id(), word(v1::Outlet::State_Name(outlet.state())),
+                           outlet.feeds().empty() ? "" : "(" + outlet.feeds() + ")");
+  }
+  const int unknown = pdu.outlets_size() - on - off;
+  return header_and(wide,
+                    {short_name(pdu.name()), pdu.dialect().empty() ? pdu.protocol() : pdu.dialect(),
+                     fmt::format("{} on, {} off{}", on, off, unknown > 0 ? fmt::format(", {} unknown", unknown) : ""),
+                     all_measured ? fmt::format("{:.0f}W", watts) : "unknown", health_word(pdu.health()),
+                     condition_text(pdu.conditions())},
+                    {pdu.address(), outlets});
 }
 
 row endpoint_row(const v1::Endpoint& endpoint, bool wide) {
@@ -145,6 +194,7 @@ row header_of(kind of, bool wide) {
       return header_and(wide, {"MEMBER", "DETECTOR", "VERDICT", "REACTION", "WHY"}, {"NAME"});
     case kind::nodes:
     case kind::shelves:
+    case kind::controllers:
       return header_and(wide, {"NAME", "KIND", "STEP", "HEALTH", "POWER", "IN STEP", "WHY"},
                         {"SERIAL", "ADDRESS", "MAC", "OPERATION"});
     case kind::endpoints:

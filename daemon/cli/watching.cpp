@@ -29,6 +29,14 @@ const Message* item_of(const v1::WatchResponse& change) {
       return &change.node();
     case v1::WatchResponse::kShelf:
       return &change.shelf();
+    case v1::WatchResponse::kController:
+      return &change.controller();
+    case v1::WatchResponse::kValve:
+      return &change.valve();
+    case v1::WatchResponse::kPdu:
+      return &change.pdu();
+    case v1::WatchResponse::kCdu:
+      return &change.cdu();
     case v1::WatchResponse::kEndpoint:
       return &change.endpoint();
     case v1::WatchResponse::kOperation:
@@ -196,6 +204,7 @@ std::string default_condition(kind of) {
       return "state=production";
     case kind::nodes:
     case kind::shelves:
+    case kind::controllers:
       return "step=PRODUCTION";
     case kind::operations:
       return "state=SUCCEEDED";

@@ -20,7 +20,22 @@ constexpr auto table = std::to_array<word_text>({
      see_rack},
     {"INTERLOCK_ARMED", "condition of a rack",
      "Good: busbar-interlock is alive and armed for the rack. Bad: it is not, or holds a latch; no host is powered on.",
-     "Look at the log of busbar-interlock. A latched leak, once dry: busbar-interlock reset NAME --instance RACK --reason TEXT"},
+     "Look at the log of busbar-interlock. A latched leak, once dry: busbar leak reset NAME --reason TEXT"},
+    {"INTERLOCK_RECORD_REFUSED", "condition of a rack",
+     "Good: the interlock holds what the manifest says. Bad: it refused the present arming record, because something would be removed "
+     "or widened, or the record lacks a device; it goes on with the one that it holds.",
+     "See what it says: busbar describe racks RACK. What removes or widens, only a person of busbar-safety may hand over"},
+    {"INTERLOCK_REACHES", "condition of a rack",
+     "Good: the interlock reads all that a trip needs. Bad: it does not reach a shelf, a rack controller or the CDU, so a trip may not "
+     "cut, close or see what it should.",
+     "Check power, cable and lease of what is named; busbar leak status RACK"},
+    {"LEAK_SUSPECTED", "condition of a rack",
+     "Bad: the coolant's pressure and level fall together and no detector sees a leak. It trips nothing and blocks nothing; a leak that "
+     "no detector sees yet looks like this.",
+     "Look at hoses and couplings of the rack and at the CDU's level; busbar leak status RACK"},
+    {"BYPASSED", "condition of a rack",
+     "Unknown: a person has taken a detector out of the interlock's judgement for a while. It neither trips nor blocks power-on.",
+     "It ends by itself; before: busbar leak bypass MEMBER DETECTOR --end --reason TEXT"},
     {"INTERLOCK_RECORD_CURRENT", "condition of a rack",
      "Good: the interlock holds the arming record it had. Bad: it holds an older one or none, so its state folder was put back; "
      "no host is powered on until the rack has armed it anew.",
@@ -28,7 +43,7 @@ constexpr auto table = std::to_array<word_text>({
     {"INTERLOCK_LATCHES_KEPT", "condition of a rack",
      "Good: the interlock's latch file holds what was seen of it. Bad: it was put back, lost or is damaged, so what it had latched is "
      "not known; no host is powered on.",
-     "Look at every tray for water, then: busbar-interlock reset \"*\" --instance RACK --reason TEXT"},
+     "Look at every tray for water, then: busbar leak reset \"RACK/*\" --reason TEXT"},
 
     {"PENDING", "state of an operation, a member of one, a gate or a firmware component", "Not begun yet.", see_operation},
     {"RUNNING", "state of an operation or a suite", "Going on; it can be cancelled: busbar ops cancel OPERATION.",
@@ -48,14 +63,16 @@ constexpr auto table = std::to_array<word_text>({
     {"COMPUTE_TRAY", "kind of a member", "A tray with CPUs and GPUs: c01 to c18.", "busbar get nodes"},
     {"SWITCH_TRAY", "kind of a member", "A tray with NVLink switches: s01 to s09.", "busbar get nodes"},
     {"POWER_SHELF", "kind of a member", "A shelf with supplies: p01 to p08.", "busbar get shelves"},
+    {"RACK_CONTROLLER", "kind of a member", "The controller of the rack's valves, fed from the grid side: m01.",
+     "busbar get controllers"},
     {"ON", "power of a host", "Read back on.", ""},
     {"OFF", "power of a host", "Read back off.", ""},
     {"POWERING_ON", "power of a host", "The BMC says that it is going on.", see_node},
     {"POWERING_OFF", "power of a host", "The BMC says that it is going off.", see_node},
     {"DRY", "verdict of a leak detector", "Read dry by every trustworthy source of it.", ""},
     {"LEAK", "verdict of a leak detector", "A source says leak. Power is cut by busbar-interlock and latched.",
-     "Mend the leak; once dry a person of busbar-safety resets the latch: busbar-interlock reset NAME --instance RACK "
-     "--reason TEXT; then: busbar node retry NAME"},
+     "Mend the leak; once dry a person of busbar-safety resets the latch: busbar leak reset NAME --reason TEXT; then: busbar node "
+     "retry NAME"},
 
     {"CURRENT", "state of a firmware component", "Reads back at the version the baseline wants.", ""},
     {"PUSHING", "state of a firmware component", "The image is on its way to the BMC.", "busbar diff nodes NODE"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -274,6 +275,60 @@ v1::Endpoint::State endpoint_state(const std::string& text) {
 }  // namespace
 
 bool is_shelf(const journal::Node& node) { return node.spec().kind() == journal::POWER_SHELF; }
+bool is_controller(const journal::Node& node) { return node.spec().kind() == journal::RACK_CONTROLLER; }
+bool is_node(const journal::Node& node) { return !is_shelf(node) && !is_controller(node); }
+
+namespace {
+
+v1::LeakDetector detector_to_v1(const std::string& rack, const std::string& device, const journal::Detector& from,
+                                std::uint64_t revision) {
+  v1::LeakDetector out;
+  out.set_name(fmt::format("racks/{}/detectors/{}.{}", rack, device.substr(device.find('/') + 1), from.name()));
+  out.set_member(device);
+  out.set_verdict(same_number<v1::Detector::Verdict>(from.verdict(), &v1::Detector::Verdict_IsValid));
+  out.set_detail(from.detail());
+  out.set_reaction(from.reaction());
+  out.set_revision(revision);
+  return out;
+}
+
+void put_bypass(v1::LeakDetector* to, const journal::Rack& rack, const std::string& device, const std::string& detector) {
+  for (const journal::Bypass& row : rack.bypasses()) {
+    if (row.device() != device || row.detector() != detector) continue;
+    to->set_bypass(fmt::format("{}: {}", row.owner(), row.reason()));
+    put_time(to, &v1::LeakDetector::mutable_bypass_until, row.until_wall_ns());
+  }
+}
+
+}  // namespace
+
+std::vector<v1::LeakDetector> detectors_to_v1(const journal::Node& node, const journal::Rack* rack, std::uint64_t revision) {
+  std::vector<v1::LeakDetector> found;
+  const auto& rows = node.detectors();
+  const bool known_which =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.verdict() == journal::Detector::LEAK; });
+  for (const journal::Detector& row : rows) {
+    v1::LeakDetector& added = found.emplace_back(detector_to_v1(rack_part(node.name()), node.name(), row, revision));
+    // The latch is the tray's; where it is not known which of them saw it, all are shown so.
+    added.set_latched(node.leak_latched() && (!known_which || row.verdict() == journal::Detector::LEAK));
+    if (rack != nullptr) put_bypass(&added, *rack, node.name(), row.name());
+  }
+  return found;
+}
+
+std::vector<v1::LeakDetector> detectors_to_v1(const journal::Rack& rack, std::uint64_t revision) {
+  std::vector<v1::LeakDetector> found;
+  const std::string& cdu = rack.spec().manifest().cooling().cdu();
+  const auto latched = rack.facts().find("latched:" + cdu);
+  for (const journal::Detector& row : rack.detectors()) {
+    v1::LeakDetector& added = found.emplace_back(detector_to_v1(rack.name(), cdu, row, revision));
+    const std::string full = rack.name() + "_" + row.name();  // as the CDU and the interlock call it
+    added.set_latched(latched != rack.facts().end() && (latched->second == full || latched->second == row.name()));
+    put_bypass(&added, rack, cdu, full);
+    put_bypass(&added, rack, cdu, row.name());
+  }
+  return found;
+}
 
 std::string etag_of(std::uint64_t revision) { return std::to_string(revision); }
 

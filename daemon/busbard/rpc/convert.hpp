@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "busbar/journal/event.pb.h"
 #include "busbar/journal/state.pb.h"
 #include "busbar/v1/busbar.pb.h"
+#include "busbar/v1/cooling.pb.h"
 #include "busbar/v1/resources.pb.h"
 
 namespace busbar::rpc {
@@ -24,7 +26,13 @@ v1::Operation operation_to_v1(const journal::Operation& operation, std::string_v
 v1::Event event_to_v1(const journal::Event& event, std::string_view instance);
 v1::Position position_to_v1(const journal::Position& position);
 
+// Every leak detector that is needed: of this tray, or of the rack at its CDU.
+std::vector<v1::LeakDetector> detectors_to_v1(const journal::Node& node, const journal::Rack* rack, std::uint64_t revision);
+std::vector<v1::LeakDetector> detectors_to_v1(const journal::Rack& rack, std::uint64_t revision);
+
 bool is_shelf(const journal::Node& node);
+bool is_controller(const journal::Node& node);
+bool is_node(const journal::Node& node);  // a tray
 std::string etag_of(std::uint64_t revision);
 
 }  // namespace busbar::rpc

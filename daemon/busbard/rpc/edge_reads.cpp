@@ -55,21 +55,21 @@ constexpr const Message* kind = nullptr;
 
 }  // namespace
 
-template <class Message>
+template <class Message, class Kind>
 edge_service::unary* edge_service::get(context* of, const bytes* request, bytes* response) {
   const absl::StatusOr<entry> in = gate_.enter(*of, role::viewer, call_class::read);
   if (!in.ok()) return finish_now(of, in.status());
   v1::GetRequest wanted;
   if (!parse(*request, &wanted)) return finish_now(of, absl::InvalidArgumentError("not a GetRequest"));
   if (const absl::Status status = check_mask<Message>(wanted.read_mask()); !status.ok()) return finish_now(of, status);
-  const view_ptr<Message> found = shown_.find(*deps_.hub->read(), short_name(wanted.name()), kind<Message>);
+  const view_ptr<Message> found = shown_.find(*deps_.hub->read(), short_name(wanted.name()), kind<Kind>);
   if (found == nullptr) return finish_now(of, unknown(wanted.name()), wanted.name());
   const grpc::Slice body = masked(found, wanted.read_mask())->body;
   *response = grpc::ByteBuffer(&body, 1);
   return finish_now(of, absl::OkStatus());
 }
 
-template <class Message, class List>
+template <class Message, class List, class Kind>
 edge_service::unary* edge_service::list(context* of, const bytes* request, bytes* response, std::string_view method) {
   const absl::StatusOr<entry> in = gate_.enter(*of, role::viewer, call_class::read);
   if (!in.ok()) return finish_now(of, in.status());
@@ -91,7 +91,7 @@ edge_service::unary* edge_service::list(context* of, const bytes* request, bytes
   std::vector<grpc::Slice> slices;
   std::size_t place = 0;
   List rest;  // everything but the objects; concatenated, the two are one message
-  for (const view_ptr<Message>& each : shown_.all(*start->state, scope, kind<Message>)) {
+  for (const view_ptr<Message>& each : shown_.all(*start->state, scope, kind<Kind>)) {
     if (!chosen->empty() && !chosen->matches(*each->message)) continue;
     if (place++ < start->offset) continue;
     if (slices.size() == *size) {

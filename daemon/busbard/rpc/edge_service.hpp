@@ -41,6 +41,7 @@ struct edge_dependencies {
                                         std::size_t limit)>
       history;
   std::function<std::string()> may_be_old;  // why what the hub holds may be old; empty: it is not. May be null
+  demand_sink hear_demand;                  // role plant: where racks' demands go; null: none are heard
 };
 
 // Reads are raw: the bytes of each object are made once a change and only referred to here.
@@ -50,8 +51,13 @@ using raw_reads = v1::Busbar::WithRawCallbackMethod_GetRack<v1::Busbar::WithRawC
             v1::Busbar::WithRawCallbackMethod_GetEndpoint<v1::Busbar::WithRawCallbackMethod_ListEndpoints<
                 v1::Busbar::WithRawCallbackMethod_GetOperation<v1::Busbar::WithRawCallbackMethod_ListOperations<
                     v1::Busbar::Service>>>>>>>>>>;
+using raw_cooling_reads = v1::Busbar::WithRawCallbackMethod_GetController<
+    v1::Busbar::WithRawCallbackMethod_ListControllers<v1::Busbar::WithRawCallbackMethod_ListDetectors<raw_reads>>>;
+using raw_equipment_reads = v1::Busbar::WithRawCallbackMethod_GetValve<v1::Busbar::WithRawCallbackMethod_ListValves<
+    v1::Busbar::WithRawCallbackMethod_GetPdu<v1::Busbar::WithRawCallbackMethod_ListPdus<raw_cooling_reads>>>>;
+using raw_plant_reads = v1::Busbar::WithRawCallbackMethod_GetCdu<v1::Busbar::WithRawCallbackMethod_ListCdus<raw_equipment_reads>>;
 using typed_reads = v1::Busbar::WithCallbackMethod_GetStatus<v1::Busbar::WithCallbackMethod_ListEvents<
-    v1::Busbar::WithCallbackMethod_Watch<v1::Busbar::WithCallbackMethod_WaitOperation<raw_reads>>>>;
+    v1::Busbar::WithCallbackMethod_Watch<v1::Busbar::WithCallbackMethod_WaitOperation<raw_plant_reads>>>>;
 using edge_methods = v1::Busbar::WithCallbackMethod_CancelOperation<v1::Busbar::WithCallbackMethod_ApplyManifest<
     v1::Busbar::WithCallbackMethod_DiffManifest<v1::Busbar::WithCallbackMethod_BringupRack<
         v1::Busbar::WithCallbackMethod_ShutdownRack<v1::Busbar::WithCallbackMethod_RetryNode<
@@ -80,6 +86,15 @@ class edge_service final : public reading_methods {
   unary* ListNodes(context*, const bytes*, bytes*) override;
   unary* GetShelf(context*, const bytes*, bytes*) override;
   unary* ListShelves(context*, const bytes*, bytes*) override;
+  unary* GetController(context*, const bytes*, bytes*) override;
+  unary* ListControllers(context*, const bytes*, bytes*) override;
+  unary* ListDetectors(context*, const bytes*, bytes*) override;
+  unary* GetValve(context*, const bytes*, bytes*) override;
+  unary* ListValves(context*, const bytes*, bytes*) override;
+  unary* GetCdu(context*, const bytes*, bytes*) override;
+  unary* ListCdus(context*, const bytes*, bytes*) override;
+  unary* GetPdu(context*, const bytes*, bytes*) override;
+  unary* ListPdus(context*, const bytes*, bytes*) override;
   unary* GetEndpoint(context*, const bytes*, bytes*) override;
   unary* ListEndpoints(context*, const bytes*, bytes*) override;
   unary* GetOperation(context*, const bytes*, bytes*) override;
@@ -97,21 +112,6 @@ class edge_service final : public reading_methods {
   unary* TrustNode(context*, const v1::TrustNodeRequest*, v1::Operation*) override;
   unary* ReleaseBmc(context*, const v1::ActRequest*, v1::Operation*) override;
   unary* UnlockBmc(context*, const v1::ActRequest*, v1::Operation*) override;
-
-  // Part of the ordered stop: watches and waits end with UNAVAILABLE, also later ones.
-  void end_streams();
-  // Acts that nobody has answered yet end with UNAVAILABLE; what they began goes on.
-  void end_acts();
-
- private:
-  template <class Message>
-  unary* get(context* of, const bytes* request, bytes* response);
-  template <class Message, class List>
-  unary* list(context* of, const bytes* request, bytes* response, std::string_view method);
-  unary* act(context* of, std::string_view verb, const v1::ActRequest& request, std::map<std::string, std::string> arguments,
-             const std::string& body, v1::Operation* response);
-  void apply(entry&& who, const v1::ApplyManifestRequest& request, const std::shared_ptr<pending_call>& call,
-             v1::ApplyManifestResponse* response);
   unary* SetCdu(context*, const v1::SetCduRequest*, v1::Operation*) override;
   unary* ReleaseCdu(context*, const v1::ActRequest*, v1::Operation*) override;
   unary* SetValve(context*, const v1::SetValveRequest*, v1::Operation*) override;
@@ -121,6 +121,21 @@ class edge_service final : public reading_methods {
   grpc::ServerWriteReactor<v1::WatchReadingsResponse>* WatchReadings(context*, const v1::WatchReadingsRequest*) override;
   unary* ReadHistory(context*, const v1::ReadHistoryRequest*, v1::ReadHistoryResponse*) override;
 
+  // Part of the ordered stop: watches and waits end with UNAVAILABLE, also later ones.
+  void end_streams();
+  // Acts that nobody has answered yet end with UNAVAILABLE; what they began goes on.
+  void end_acts();
+
+ private:
+  template <class Message, class Kind = Message>
+  unary* get(context* of, const bytes* request, bytes* response);
+  template <class Message, class List, class Kind = Message>
+  unary* list(context* of, const bytes* request, bytes* response, std::string_view method);
+  unary* act(context* of, std::string_view verb, const v1::ActRequest& request, std::map<std::string, std::string> arguments,
+             const std::string& body, v1::Operation* response);
+  void apply(entry&& who, const v1::ApplyManifestRequest& request, const std::shared_ptr<pending_call>& call,
+             v1::ApplyManifestResponse* response);
+
   const edge_dependencies deps_;
   const guard& gate_;
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
@@ -128,9 +143,9 @@ class edge_service final : public reading_methods {
   views shown_;
   pages pages_;
   watch_room watches_;
+  reading_room readings_;
   wait_room waits_;
   worker reader_;  // events from disk, YAML
 };
 
 }  // namespace busbar::rpc
-  reading_room readings_;

@@ -78,12 +78,17 @@ view_ptr<v1::Operation> views::operation(const std::string& name, const core::ve
 
 view_ptr<v1::Node> views::find(const core::snapshot& state, const std::string& name, const v1::Node*) {
   const auto* held = look_up(*state.nodes, name);
-  return held == nullptr || is_shelf(*held->object) ? nullptr : node(name, *held);
+  return held == nullptr || !is_node(*held->object) ? nullptr : node(name, *held);
 }
 
 view_ptr<v1::Shelf> views::find(const core::snapshot& state, const std::string& name, const v1::Shelf*) {
   const auto* held = look_up(*state.nodes, name);
   return held == nullptr || !is_shelf(*held->object) ? nullptr : shelf(name, *held);
+}
+
+view_ptr<v1::Shelf> views::find(const core::snapshot& state, const std::string& name, const controller*) {
+  const auto* held = look_up(*state.nodes, name);
+  return held == nullptr || !is_controller(*held->object) ? nullptr : shelf(name, *held);
 }
 
 view_ptr<v1::Rack> views::find(const core::snapshot& state, const std::string& name, const v1::Rack*) {
@@ -104,7 +109,7 @@ view_ptr<v1::Operation> views::find(const core::snapshot& state, const std::stri
 std::vector<view_ptr<v1::Node>> views::all(const core::snapshot& state, const std::string& scope, const v1::Node*) {
   std::vector<view_ptr<v1::Node>> found;
   walk(*state.nodes, scope, [this, &found](const std::string& name, const core::versioned<journal::Node>& held) {
-    if (!is_shelf(*held.object)) found.push_back(node(name, held));
+    if (is_node(*held.object)) found.push_back(node(name, held));
   });
   nodes_.trim(state.nodes->size());
   return found;
@@ -116,6 +121,38 @@ std::vector<view_ptr<v1::Shelf>> views::all(const core::snapshot& state, const s
     if (is_shelf(*held.object)) found.push_back(shelf(name, held));
   });
   shelves_.trim(state.nodes->size());
+  return found;
+}
+
+std::vector<view_ptr<v1::Shelf>> views::all(const core::snapshot& state, const std::string& scope, const controller*) {
+  std::vector<view_ptr<v1::Shelf>> found;
+  walk(*state.nodes, scope, [this, &found](const std::string& name, const core::versioned<journal::Node>& held) {
+    if (is_controller(*held.object)) found.push_back(shelf(name, held));
+  });
+  return found;
+}
+
+// Made anew each time: they are few, and asked for by people.
+std::vector<view_ptr<v1::LeakDetector>> views::all(const core::snapshot& state, const std::string& scope,
+                                                   const v1::LeakDetector*) {
+  std::vector<view_ptr<v1::LeakDetector>> found;
+  const std::string old = why_old();
+  const auto show = [&found, &old](std::vector<v1::LeakDetector> rows) {
+    for (v1::LeakDetector& row : rows) {
+      if (!old.empty()) {
+        row.set_verdict(v1::Detector::UNKNOWN);
+        row.set_detail(old);
+      }
+      found.push_back(make_view(std::move(row)));
+    }
+  };
+  walk(*state.racks, scope, [&show](const std::string&, const core::versioned<journal::Rack>& held) {
+    show(detectors_to_v1(*held.object, held.revision));
+  });
+  walk(*state.nodes, scope, [&show, &state](const std::string& name, const core::versioned<journal::Node>& held) {
+    const auto rack = state.rack(name.substr(0, name.find('/')));
+    show(detectors_to_v1(*held.object, rack.get(), held.revision));
+  });
   return found;
 }
 

@@ -88,6 +88,8 @@ class view_cache {
 // Condition of what is shown while the store takes no writes.
 inline constexpr std::string_view may_be_old_condition = "MAY_BE_OLD";
 
+struct controller {};  // asks for rack controllers, which are shown in the form of shelves
+
 // Message and List of each kind, how to find one by its short name, and how to walk all in the order of a list.
 class views {
  public:
@@ -101,6 +103,7 @@ class views {
   // Null: there is none.
   view_ptr<v1::Node> find(const core::snapshot& state, const std::string& name, const v1::Node*);
   view_ptr<v1::Shelf> find(const core::snapshot& state, const std::string& name, const v1::Shelf*);
+  view_ptr<v1::Shelf> find(const core::snapshot& state, const std::string& name, const controller*);
   view_ptr<v1::Rack> find(const core::snapshot& state, const std::string& name, const v1::Rack*);
   view_ptr<v1::Valve> find(const core::snapshot& state, const std::string& name, const v1::Valve*);
   view_ptr<v1::Pdu> find(const core::snapshot& state, const std::string& name, const v1::Pdu*);
@@ -111,6 +114,8 @@ class views {
   // scope: short form of a parent, empty for all.
   std::vector<view_ptr<v1::Node>> all(const core::snapshot& state, const std::string& scope, const v1::Node*);
   std::vector<view_ptr<v1::Shelf>> all(const core::snapshot& state, const std::string& scope, const v1::Shelf*);
+  std::vector<view_ptr<v1::Shelf>> all(const core::snapshot& state, const std::string& scope, const controller*);
+  std::vector<view_ptr<v1::LeakDetector>> all(const core::snapshot& state, const std::string& scope, const v1::LeakDetector*);
   std::vector<view_ptr<v1::Rack>> all(const core::snapshot& state, const std::string& scope, const v1::Rack*);
   std::vector<view_ptr<v1::Valve>> all(const core::snapshot& state, const std::string& scope, const v1::Valve*);
   std::vector<view_ptr<v1::Pdu>> all(const core::snapshot& state, const std::string& scope, const v1::Pdu*);

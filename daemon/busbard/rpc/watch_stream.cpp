@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "daemon/busbard/rpc/convert_equipment.hpp"
+#include "daemon/busbard/rpc/convert_plant.hpp"
 #include "daemon/busbard/rpc/reply.hpp"
 
 namespace busbar::rpc {
@@ -266,6 +268,9 @@ bool watch_stream::push_erased(const core::watch_item& item, v1::WatchResponse& 
       if (name.find("/shelves/") != std::string::npos) {
         if (!kinds_.shelves) return false;
         response.mutable_shelf()->set_name(name);
+      } else if (name.find("/controllers/") != std::string::npos) {
+        if (!kinds_.controllers) return false;
+        response.mutable_controller()->set_name(name);
       } else {
         if (!kinds_.nodes) return false;
         response.mutable_node()->set_name(name);

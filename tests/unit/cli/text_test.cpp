@@ -99,7 +99,8 @@ struct tray_kind {
 TEST(explain, tells_every_step_as_the_members_tables_have_it) {
   for (const tray_kind& of : {tray_kind{journal::COMPUTE_TRAY, "compute tray"},
                               {journal::SWITCH_TRAY, "switch tray"},
-                              {journal::POWER_SHELF, "power shelf"}}) {
+                              {journal::POWER_SHELF, "power shelf"},
+                              {journal::RACK_CONTROLLER, "rack controller"}}) {
     std::map<std::string, const step_text*> told;
     for (const step_text& text : step_texts()) {
       if (text.subject == of.subject) told[std::string(text.step)] = &text;
