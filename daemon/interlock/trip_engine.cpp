@@ -293,7 +293,10 @@ void engine::hazard_seen(Cause cause, bool beyond, const std::string& detail) {
   const bool all_off =
       std::all_of(of_.targets.begin(), of_.targets.end(), [this, &seen](const target_state& each) {
         const auto power = of_.power.find(each.what.device);
-        return each.what.kind != target_kind::tray ||
+        const auto reach = of_.reach.find(each.what.device);
+        const bool silent = reach == of_.reach.end() || !reach->second;
+        // Without a shelf that is on, a silent tray has nothing to run from: so it is after a shutdown.
+        return each.what.kind != target_kind::tray || (silent && every_shelf_is_off(of_)) ||
                (power != of_.power.end() && power->second.first == power_seen::off &&
                 power->second.second >= *seen.since_ns);
       });

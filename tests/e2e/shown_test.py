@@ -15,7 +15,7 @@ def interlock_is(site, code, *words):
 
 
 def emergency_stop(programs):
-    """The interlock turns a rack in production off: shown off or unknown, cordoned, and a bring-up does not say that all is well."""
+    """The interlock turns a rack in production off: shown off or unknown, tripped, and no bring-up is begun behind it."""
     with harness.Site(programs) as site:
         site.apply()
         site.bring_up()
@@ -23,12 +23,12 @@ def emergency_stop(programs):
         interlock_is(site, 0, "trip", "r01", "--reason", "test of the stop", "--yes")
         harness.until(lambda: not hosts_on(site), "the interlock turns every host off", 30)
         harness.until(lambda: all(site.nodes()[slot]["power"]["observed"] != "ON" for slot in TRAYS), "no host is shown on", 60)
-        harness.until(lambda: site.rack()["state"] == "cordoned", "the rack falls", 60)
+        harness.until(lambda: site.rack()["state"] == "emergency_off", "the rack falls", 60)
         nodes = site.nodes()
         harness.check(all(nodes[slot]["health"] != "HEALTH_GOOD" for slot in TRAYS), "health: %r" % {s: nodes[s]["health"] for s in TRAYS})
         harness.check(site.busbar("wait", "racks", "r01", "--for", "state=production", "--timeout", "2s").code != 0, "wait gave 0")
         done = site.busbar("rack", "bringup", "r01", "--wait", "--yes", "--timeout", "5s")
-        harness.check(done.code != 0, "a bring-up behind a latched stop gave 0: " + done.out)
+        harness.equal(done.code, 5, "a bring-up behind a latched stop: " + done.out + done.err)
         harness.equal(hosts_on(site), [], "hosts on behind a latched stop")
 
 

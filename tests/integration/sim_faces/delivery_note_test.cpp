@@ -32,6 +32,7 @@ class delivery_note : public testing::TestWithParam<std::tuple<std::string, std:
     options.racks = 2;
     options.sku = std::get<0>(GetParam());
     options.profile = std::get<1>(GetParam());
+    options.rack_controllers = true;
     auto made = site::make(options);
     ASSERT_TRUE(made.ok());
     site_ = std::move(*made);
@@ -58,7 +59,13 @@ TEST_P(delivery_note, is_read_by_the_strict_reader_without_an_error) {
   ASSERT_EQ(result.racks.size(), 2u);
   const sku_data& sku = site_->sku();
   for (const journal::RackSpec& rack : result.racks) {
-    EXPECT_EQ(rack.manifest().members_size(), sku.compute + sku.switches + sku.shelves);
+    EXPECT_EQ(rack.manifest().members_size(), sku.compute + sku.switches + sku.shelves + 1);
+    ASSERT_GE(rack.manifest().valves_size(), 2);
+    EXPECT_EQ(rack.manifest().valves(0).name(), "supply");
+    EXPECT_EQ(rack.manifest().valves(1).name(), "return");
+    EXPECT_EQ(rack.manifest().cooling().detectors_size(), 2);
+    EXPECT_EQ(rack.manifest().cooling().connector(), rack.manifest().rack());
+    EXPECT_GT(rack.manifest().cooling().supply_max_c(), 0);
     EXPECT_EQ(rack.baseline().firmware().at("compute_tray").rows_size(), 10);
     EXPECT_EQ(rack.suites_size(), 2);
     EXPECT_EQ(rack.sku().rack().gpus(), static_cast<unsigned>(sku.gpus * sku.compute));

@@ -151,6 +151,21 @@ TEST_F(trip_logic, does_not_trip_a_dark_rack_for_missing_flow) {
   EXPECT_EQ(of_.open.size(), 1U) << "unknown counts as on";
 }
 
+// After a shutdown: no BMC has power to answer by, and no shelf feeds a host.
+TEST_F(trip_logic, does_not_trip_a_rack_whose_shelves_are_read_off_and_whose_trays_are_silent) {
+  const coolant_read none{.flow_lpm = 0, .supply_c = 30, .pressure_kpa = 200, .level_percent = 80};
+  for (const char* tray : {"r01/c01", "r01/c02", "r01/c03", "r01/s01"}) feed(reach_changed{tray, false});
+  off("r01/p01");
+  off("r01/p02");
+  coolant(none);
+  run_ms(5'000);
+  coolant(none);
+  EXPECT_TRUE(of_.open.empty());
+  feed(power_read{"r01/p02", power_seen::on});
+  coolant(none);
+  EXPECT_EQ(of_.open.size(), 1U) << "one shelf may feed a host that cannot be asked";
+}
+
 TEST_F(trip_logic, raises_a_suspected_leak_within_a_minute_of_a_slow_weep_and_trips_nothing) {
   // C-14: secondary pressure falls 18 % in 4 min, the level with it; every detector is dry.
   double pressure = 200;
