@@ -347,7 +347,8 @@ std::string footer_text() {
     text += fmt::format("  {}  {}\n", static_cast<int>(one.code), one.meaning);
   return text +
          "A name that no daemon holds is 2, by every command. Of several codes the one that must not be missed is given.\n"
-         "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/m01 (controller), r01/supply (valve), r01/u01 (PDU), r01/operations/12; lists: r01/c[01-04,07].\n"
+         "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/m01 (controller), r01/supply (valve),\n"
+         "r01/u01 (PDU), r01/operations/12; lists: r01/c[01-04,07].\n"
          "BUSBAR_RUN_DIR: the folder with the daemons' sockets (/run/busbar). Any word that is shown: busbar explain WORD.";
 }
 
