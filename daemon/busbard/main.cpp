@@ -1,4 +1,4 @@
-// busbard: the daemon of a rack. Reads like what it does: options, configuration, then life.cpp.
+// busbard: the daemon of a rack or of a plant. Reads like what it does: options, configuration, then life.cpp.
 #include <fmt/format.h>
 #include <getopt.h>
 #include <sys/stat.h>
@@ -21,12 +21,13 @@ using busbar::daemon::exit_code;
 constexpr const char* help = R"(busbard - takes a rack from dark to production, and keeps it there
 
   busbard --role rack --instance r01 --config FILE
+  busbard --role plant --instance plant1 --config FILE   CDUs: set-points, demands of the racks
   busbard --config FILE --check-config      every error of FILE, then exit
   busbard --config FILE --print-config      the settings in force, then exit
   busbard vault-key new PATH                a fresh key for the vault, mode 0600; never overwrites
 
-  --role rack          what to be; must agree with the file
-  --instance NAME      which rack; must agree with the file
+  --role ROLE          what to be, rack or plant; must agree with the file
+  --instance NAME      which rack or plant; must agree with the file
   --config FILE        settings, YAML
   --reflection         let gRPC clients ask for the API's description
   --accept-empty-store begin anew though the state folder had a store that is gone or was exchanged; once, by hand
@@ -155,5 +156,7 @@ int main(int argc, char** argv) {
   return static_cast<int>(busbar::daemon::serve(
       *config, options.life,
       [how = busbar::daemon::wire_options{options.accept_empty_store, options.accept_lost_tail}](
-          const busbar::manifest::daemon_config& wanted) { return busbar::daemon::wire(wanted, how); }));
+          const busbar::manifest::daemon_config& wanted) {
+        return wanted.role == "plant" ? busbar::daemon::wire_plant(wanted, how) : busbar::daemon::wire(wanted, how);
+      }));
 }

@@ -38,11 +38,13 @@ void readings_keeper::start() {
 }
 
 void readings_keeper::keep(std::int64_t wall_ns) {
-  const auto power = power_of_shelves(*needs_.board, needs_.shelves());
-  const auto quality = power ? core::reading_quality::good : core::reading_quality::unknown;
-  const std::array rack = {
-      core::named_reading{needs_.rack + "/power", {power, "W", quality, "sum of the shelves' output", 0, wall_ns}}};
-  needs_.board->put(rack);
+  if (!needs_.rack.empty()) {
+    const auto power = power_of_shelves(*needs_.board, needs_.shelves());
+    const auto quality = power ? core::reading_quality::good : core::reading_quality::unknown;
+    const std::array rack = {
+        core::named_reading{needs_.rack + "/power", {power, "W", quality, "sum of the shelves' output", 0, wall_ns}}};
+    needs_.board->put(rack);
+  }
   if (needs_.history != nullptr) sample(wall_ns / second_ns);
 }
 

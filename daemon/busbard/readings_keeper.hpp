@@ -21,7 +21,7 @@ namespace busbar::daemon {
 std::optional<double> power_of_shelves(const core::reading_board& board, const std::vector<std::string>& shelves);
 
 struct keeper_needs {
-  std::string rack;  // "r01"
+  std::string rack;  // "r01"; empty: no rack, only the history is kept
   std::shared_ptr<core::reading_board> board;
   std::shared_ptr<storage::history> history;           // may be null
   std::function<std::vector<std::string>()> shelves;   // the rack's declared ones, as "r01/p01"; keeper's thread

@@ -1,16 +1,13 @@
 // The rack's wiring: what is built, from what, in which order, and how it ends. Read it from top to bottom.
 #include "daemon/busbard/wiring.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
 #include <caf/scoped_actor.hpp>
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -25,30 +22,19 @@
 #include "actors/manifest/daemon_config.hpp"
 #include "actors/rack/interlock_client.hpp"
 #include "actors/rack/rack_actor.hpp"
-#include "daemon/busbard/instance_lock.hpp"
+#include "daemon/busbard/readings_keeper.hpp"
 #include "daemon/busbard/rpc/worker.hpp"
 #include "daemon/busbard/wiring_agents.hpp"
 #include "daemon/busbard/wiring_outlets.hpp"
 #include "daemon/busbard/wiring_secrets.hpp"
+#include "daemon/busbard/wiring_store.hpp"
 #include "gpu/judge/agent_results.hpp"
-#include "storage/disk_room.hpp"
 #include "storage/journal_log.hpp"
-#include "storage/journal_mark.hpp"
-#include "storage/rocks_store.hpp"
-#include "storage/vault.hpp"
-#include "storage/wal_check.hpp"
 
 namespace busbar::daemon {
 namespace {
 
 constexpr std::size_t worker_queue = 4096;
-
-struct actor_config : caf::actor_system_config {
-  actor_config() {
-    config_file_path.clear();  // CAF would read caf-application.ini of the working directory
-    set("scheduler.max-threads", std::size_t{2});
-  }
-};
 
 // The rack actor of the moment: a restart by its supervisor replaces it.
 class rack_slot {
@@ -87,73 +73,37 @@ std::string read_file(const std::string& path) {
   return {};
 }
 
-// Tells an actor to end and waits for it; false when it took longer. Watches before it tells, by the handle:
-// an actor that is already gone must not be watched by its address.
-template <class Handle, class Tell>
-bool end_actor(caf::actor_system& system, Handle& who, std::chrono::milliseconds limit, const Tell& tell) {
-  caf::scoped_actor waiter(system);
-  waiter->monitor(who);
-  tell(who);
-  bool ended = false;
-  waiter->receive([&ended](const caf::down_msg&) { ended = true; }, caf::after(limit) >> [] {});
-  who = nullptr;
-  return ended;
-}
-
-const auto tell_exit = [](const auto& who) { caf::anon_send_exit(who, caf::exit_reason::user_shutdown); };
-
-// A person took the loss upon them: it stands in the journal, under its new id, before anything goes on.
-absl::Status record_lost_tail(storage::journal_log& log, const std::string& instance, const std::string& lost) {
-  journal::Event event;
-  event.set_object(instance);
-  event.set_kind("rack");
-  event.set_type("lost_tail_accepted");
-  event.set_severity("error");
-  event.set_message(fmt::format("busbard --accept-lost-tail: {}; accounts, passwords and latches of that time may not be "
-                                "what is stored",
-                                lost));
-  event.mutable_principal()->set_name(fmt::format("uid {}", ::geteuid()));
-  event.mutable_principal()->set_role("operator");
-  core::journal_batch batch;
-  batch.events.push_back(std::move(event));
-  core::log_warning("lost_tail_accepted", {{"lost", lost}, {"journal_id", log.head().journal_id()}});
-  return log.commit(std::move(batch)).status();
-}
-
 class wired_rack final : public rack_daemon {
  public:
   static absl::StatusOr<std::unique_ptr<rack_daemon>> build(const manifest::daemon_config& config,
                                                             const wire_options& options);
 
-  std::shared_ptr<core::snapshot_hub> hub() const override { return hub_; }
-  core::event_source events() const override {
-    return [log = log_](const journal::Position& from, std::uint64_t to, std::size_t limit) {
-      return log->read_events(from, to, limit);
-    };
-  }
+  std::shared_ptr<core::snapshot_hub> hub() const override { return store_.hub(); }
+  std::shared_ptr<const core::reading_board> board() const override { return board_; }
+  std::shared_ptr<storage::history> history() const override { return history_; }
+  core::event_source events() const override { return store_.events(); }
   void submit(std::shared_ptr<const core::command> what, core::answer_ptr answer) override {
     caf::anon_send(operations_, core::command_atom_v, std::move(what), std::move(answer));
   }
   std::vector<std::string> degraded() const override;
-  std::string may_be_old() const override;
-  bool failed() const override { return gone_->load() || log_->health() == storage::store_health::failed; }
+  std::string may_be_old() const override { return store_.may_be_old(); }
+  bool failed() const override { return gone_->load() || store_.failed(); }
   bool round_trip(std::chrono::milliseconds limit) override;
   bool stop_operations(std::chrono::milliseconds limit) override;
   bool stop_devices(std::chrono::milliseconds limit) override;
   bool stop_store(std::chrono::milliseconds limit) override;
 
  private:
-  absl::Status open_store(const manifest::daemon_config& config, const wire_options& how);
   absl::Status open_doors(const manifest::daemon_config& config);
+  void keep_readings(const manifest::daemon_config& config);
   void spawn_actors(const manifest::daemon_config& config);
   caf::expected<caf::actor> start_rack(const rack::rack_dependencies& with);
 
   // In order of building; the destructor takes them down in reverse.
-  std::shared_ptr<storage::store> store_;
-  std::shared_ptr<storage::journal_log> log_;
-  mutable std::atomic<std::int64_t> no_writes_since_s_{0};  // 0: it takes them
-  std::shared_ptr<core::snapshot_hub> hub_;
-  std::shared_ptr<storage::vault> vault_;
+  wired_store store_;
+  std::shared_ptr<core::reading_board> board_ = std::make_shared<core::reading_board>();
+  std::shared_ptr<storage::history> history_;
+  std::unique_ptr<readings_keeper> keeper_;
   std::shared_ptr<rpc::worker> blocking_;
   std::shared_ptr<rack_slot> rack_ = std::make_shared<rack_slot>();
   std::shared_ptr<late_agent_gate> agents_;
@@ -167,61 +117,6 @@ class wired_rack final : public rack_daemon {
   core::operations_actor operations_;
   caf::actor supervisor_;
 };
-
-absl::Status wired_rack::open_store(const manifest::daemon_config& config, const wire_options& how) {
-  const std::string mark = (config.state_dir / "journal_id").string();
-  storage::rocks_options on_disk;
-  on_disk.directory = (config.state_dir / "store").string();
-  storage::journal_options options;
-  options.clock = storage::machine_instant;
-  options.boot_id = storage::machine_boot_id();
-  options.evidence_directory = (config.state_dir / "evidence").string();
-  if (!how.accept_empty_store) {
-    if (auto there = storage::check_store_is_there(mark, on_disk.directory); !there.ok()) return there;
-  }
-  for (const std::string& folder :
-       {config.state_dir.string(), on_disk.directory, options.evidence_directory}) {
-    if (auto made = make_private_folder(folder); !made.ok()) return made;
-  }
-  std::string lost;
-  const std::string store_folder = on_disk.directory;
-  if (how.accept_lost_tail) {
-    if (auto room = storage::check_room(store_folder); !room.ok()) return room;
-    auto cut = storage::cut_lost_tail(store_folder);
-    if (!cut.ok()) return cut.status();
-    lost = *std::move(cut);
-    on_disk.logs_were_cut = options.restored = !lost.empty();
-    if (lost.empty()) core::log_info("no_tail_is_lost", {{"store", store_folder}});
-  }
-  auto store = storage::open_rocks_store(std::move(on_disk));
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
-  auto log = storage::journal_log::open(store_, std::move(options));
-  if (!log.ok()) return log.status();
-  log_ = *std::move(log);
-  const absl::Status ours = storage::check_store_is_ours(mark, *log_);
-  if (!ours.ok() && !how.accept_empty_store) return ours;
-  if (!ours.ok()) {
-    core::log_warning("other_store_accepted",
-                      {{"journal_id", log_->head().journal_id()}, {"why", std::string(ours.message())}});
-  }
-  if (auto marked = storage::mark_journal(mark, *log_); !marked.ok()) return marked;
-  if (!lost.empty()) {
-    if (auto told = record_lost_tail(*log_, config.instance, lost); !told.ok()) return told;
-    if (auto kept = storage::finish_cut(store_folder); !kept.ok()) return kept;
-  }
-  auto contents = log_->load();
-  if (!contents.ok()) return contents.status();
-  core::log_info("store_opened",
-                 {{"revision", log_->head().revision()}, {"open_intents", contents->open_intents.size()}});
-  core::hub_options hub_options;
-  hub_options.history = events();
-  hub_ = std::make_shared<core::snapshot_hub>(contents->state, std::move(hub_options));
-  auto vault = storage::vault::open(store_, config.vault_key_file.string());
-  if (!vault.ok()) return vault.status();
-  vault_ = *std::move(vault);
-  return absl::OkStatus();
-}
 
 absl::Status wired_rack::open_doors(const manifest::daemon_config& config) {
   blocking_ = std::make_shared<rpc::worker>(worker_queue);
@@ -239,6 +134,29 @@ absl::Status wired_rack::open_doors(const manifest::daemon_config& config) {
   return absl::OkStatus();
 }
 
+// Pictures, no truth: a history that cannot be kept is said, and stops nothing.
+void wired_rack::keep_readings(const manifest::daemon_config& config) {
+  storage::history_options options;
+  options.directory = (config.state_dir / "history").string();
+  options.say = [](const std::string& what) { core::log_warning("history", {{"what", what}}); };
+  history_ = storage::history::open(std::move(options), storage::machine_instant().wall_ns / 1'000'000'000);
+  keeper_needs needs;
+  needs.rack = config.instance;
+  needs.board = board_;
+  needs.history = history_;
+  needs.shelves = [hub = store_.hub()] {
+    std::vector<std::string> shelves;
+    const auto state = hub->read();
+    for (const auto& [name, node] : *state->nodes) {
+      if (node.object->spec().kind() == journal::POWER_SHELF) shelves.push_back(name);
+    }
+    return shelves;
+  };
+  needs.wall_ns = [] { return storage::machine_instant().wall_ns; };
+  keeper_ = std::make_unique<readings_keeper>(std::move(needs));
+  keeper_->start();
+}
+
 caf::expected<caf::actor> wired_rack::start_rack(const rack::rack_dependencies& with) {
   const rack::rack_actor fresh = rack::spawn_rack(*actors_, with);
   rack_->set(fresh);
@@ -249,15 +167,15 @@ caf::expected<caf::actor> wired_rack::start_rack(const rack::rack_dependencies& 
 void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   actor_config_ = std::make_unique<actor_config>();
   actors_ = std::make_unique<caf::actor_system>(*actor_config_);
-  journal_ = core::spawn_journal(*actors_, {log_, hub_}, {}, true);
-  operations_ = core::spawn_operations(*actors_, {journal_, hub_, storage::machine_instant}, {});
+  journal_ = core::spawn_journal(*actors_, {store_.log(), store_.hub()}, {}, true);
+  operations_ = core::spawn_operations(*actors_, {journal_, store_.hub(), storage::machine_instant}, {});
 
   rack::rack_dependencies with;
   with.journal = journal_;
   with.operations = operations_;
-  with.hub = hub_;
+  with.hub = store_.hub();
   with.drivers = devices::redfish::make_redfish_factory(io_, io_);
-  with.secrets = std::make_shared<daemon_secrets>(vault_, config.site_dir.string());
+  with.secrets = std::make_shared<daemon_secrets>(store_.vault(), config.site_dir.string());
   with.agents = agents_;
   with.board = board_;
   with.outlets = std::make_shared<daemon_outlets>(io_);
@@ -293,33 +211,16 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
 absl::StatusOr<std::unique_ptr<rack_daemon>> wired_rack::build(const manifest::daemon_config& config,
                                                                const wire_options& options) {
   auto made = std::make_unique<wired_rack>();
-  if (auto status = made->open_store(config, options); !status.ok()) return status;
+  if (auto status = made->store_.open(config, options, "rack"); !status.ok()) return status;
   if (auto status = made->open_doors(config); !status.ok()) return status;
+  made->keep_readings(config);
   made->spawn_actors(config);
   return absl::StatusOr<std::unique_ptr<rack_daemon>>(std::move(made));
 }
 
-// What a member says is shown when it is durable, so that nothing new is shown while nothing is written.
-std::string wired_rack::may_be_old() const {
-  const auto health = log_->health();
-  if (health == storage::store_health::serving || health == storage::store_health::shedding) {
-    no_writes_since_s_.store(0);
-    return {};
-  }
-  std::int64_t since_s = 0;
-  const std::int64_t now_s = storage::machine_instant().wall_ns / 1'000'000'000;
-  if (no_writes_since_s_.compare_exchange_strong(since_s, now_s)) since_s = now_s;
-  return fmt::format("the store takes no writes since {:%Y-%m-%dT%H:%M:%SZ}; what is shown may be old",
-                     fmt::gmtime(static_cast<std::time_t>(since_s)));
-}
-
 std::vector<std::string> wired_rack::degraded() const {
-  static_cast<void>(may_be_old());  // looked at every few seconds: so the time of the change is known
-
   std::vector<std::string> reasons;
-  if (const auto health = log_->health(); health != storage::store_health::serving) {
-    reasons.push_back(fmt::format("store is {}", storage::name_of(health)));
-  }
+  if (std::string why = store_.why_degraded(); !why.empty()) reasons.push_back(std::move(why));
   const auto view = interlock_->last();
   if (view->life != rack::interlock_life::alive) {
     reasons.push_back(fmt::format("interlock {}: no host power-on", rack::name_of(view->life)));
@@ -331,7 +232,7 @@ bool wired_rack::round_trip(std::chrono::milliseconds limit) {
   const rack::rack_actor rack = rack_->get();
   // A store that stopped for good makes this process useless: its watchdog starves, and a fresh one reads the
   // disk anew.
-  if (rack == nullptr || log_->health() == storage::store_health::failed) return false;
+  if (rack == nullptr || store_.failed()) return false;
   caf::scoped_actor asker(*actors_);
   bool answered = false;
   asker->request(rack, limit, core::status_atom_v)
@@ -347,6 +248,7 @@ bool wired_rack::stop_operations(std::chrono::milliseconds limit) {
 bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
   stopping_->store(true);
   const bool ended = end_actor(*actors_, supervisor_, limit, tell_exit);
+  keeper_.reset();
   rack_->set(rack::rack_actor{});
   interlock_->observe({});
   agents_->stop(std::chrono::seconds(2));
@@ -357,10 +259,10 @@ bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
 
 bool wired_rack::stop_store(std::chrono::milliseconds limit) {
   const bool ended = end_actor(*actors_, journal_, limit, tell_exit);
-  hub_->close();
+  store_.hub()->close();
   if (!ended) return false;
   actors_.reset();
-  return log_->close().ok();
+  return store_.log()->close().ok();
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ edge_server::edge_server(edge_dependencies deps, edge_options options)
     : options_(std::move(options)),
       places_(options_.admission),
       gate_(peers_, places_, options_.tcp.has_value() ? options_.tcp->roles : certificate_roles()),
+      plant_gate_(deps.hear_demand ? std::make_unique<plant_gate>(gate_, deps.hear_demand) : nullptr),
       service_(std::move(deps), gate_, options_.watches) {}
 
 absl::StatusOr<std::unique_ptr<edge_server>> edge_server::start(edge_dependencies deps, edge_options options) {
@@ -75,6 +76,7 @@ absl::Status edge_server::begin() {
   grpc::ServerBuilder builder;
   set_limits(builder);
   builder.RegisterService(&service_);
+  if (plant_gate_ != nullptr) builder.RegisterService(plant_gate_.get());
   for (grpc::Service* more : options_.more_services) builder.RegisterService(more);
   if (options_.generic != nullptr) builder.RegisterCallbackGenericService(options_.generic);
   if (options_.tcp.has_value()) builder.AddListeningPort(options_.tcp->listen, mutual_tls(*options_.tcp), &tcp_port_);

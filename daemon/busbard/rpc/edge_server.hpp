@@ -60,6 +60,7 @@ class edge_server {
   peer_table peers_;
   admission places_;
   guard gate_;
+  std::unique_ptr<plant_gate> plant_gate_;  // role plant
   edge_service service_;
   int tcp_port_ = 0;
   std::unique_ptr<grpc::Server> server_;
