@@ -55,6 +55,15 @@ class device_io::connection {
   connection& operator=(const connection&) = delete;
 
   const std::string& name() const { return spec.name(); }
+  // Of a device that takes commands, one lane is always free for one: what is no command takes the other. It
+  // costs nothing, for a BMC serves one request at a time.
+  bool commanded() const { return spec.kind() != "cdu"; }
+  bool poll_waits() const {
+    return commanded() && order.busy() && !jobs.empty() && jobs.front().what != job::kind::command;
+  }
+  bool job_waits() const {
+    return commanded() && poll.busy() && !lent && jobs.front().what != job::kind::command;
+  }
   ArmedDevice spec;
   device_walk walk;
   std::int64_t timeout_ms;
@@ -192,6 +201,7 @@ void device_io::lent_finished(connection& of, int curl_code) {
 void device_io::start_jobs(connection& of, std::int64_t now_ms) {
   if (of.jobs.empty()) return;
   if (of.order.busy()) return lend_poll_lane(of);
+  if (of.job_waits()) return;  // until the poll's answer is here
   const job& next = of.jobs.front();
   const bool aside = next.what == job::kind::connector || next.what == job::kind::reservoir;
   const auto request = next.what == job::kind::command     ? of.walk.trip_request(next.valve)
@@ -303,7 +313,7 @@ void device_io::start_due(std::int64_t now_ms) {
     }
     if (each->walk.logged_in()) start_stream(*each, now_ms);
     start_aside(*each, now_ms);
-    if (each->poll.busy() || each->due_ms > now_ms) continue;
+    if (each->poll.busy() || each->due_ms > now_ms || each->poll_waits()) continue;
     each->started_ms = now_ms;
     polls_.start(each->poll, each->walk.next());
   }
@@ -321,8 +331,16 @@ void device_io::turn() {
 }
 
 void device_io::finished(connection& of, int curl_code, std::int64_t now_ms) {
-  if (of.lent) return lent_finished(of, curl_code);
-  of.poll_took_ms += now_ms - of.started_ms;
+  if (of.lent)
+    lent_finished(of, curl_code);
+  else
+    poll_finished(of, curl_code, now_ms);
+  start_jobs(of, clock_());
+}
+
+void device_io::poll_finished(connection& of, int curl_code, std::int64_t now_ms) {
+  // A search is many requests, once; counted as a poll it would put the next one off by seconds.
+  if (of.walk.polling()) of.poll_took_ms += now_ms - of.started_ms;
   if (curl_code == 0) return after_answer(of, of.walk.on(of.poll.take_response()), now_ms);
   of.walk.on_transport_failure();
   of.detectors_told = false;
@@ -408,7 +426,7 @@ void device_io::after_answer(connection& of, device_walk::news news, std::int64_
 void device_io::wait(std::vector<pollfd>* extra, std::int64_t limit_ms) {
   const std::int64_t now_ms = clock_();
   for (const auto& [name, each] : connections_) {
-    if (!each->poll.busy()) limit_ms = std::min(limit_ms, each->due_ms - now_ms);
+    if (!each->poll.busy() && !each->poll_waits()) limit_ms = std::min(limit_ms, each->due_ms - now_ms);
     if (each->coolant_at_ms > now_ms && each->jobs.empty())
       limit_ms = std::min(limit_ms, each->coolant_at_ms - now_ms);
   }

@@ -61,6 +61,7 @@ class device_io {
   void lend_poll_lane(connection& of);
   void start_aside(connection& of, std::int64_t now_ms);
   void start_stream(connection& of, std::int64_t now_ms);
+  void poll_finished(connection& of, int curl_code, std::int64_t now_ms);
   void finished(connection& of, int curl_code, std::int64_t now_ms);
   void job_finished(connection& of, int curl_code);
   void lent_finished(connection& of, int curl_code);

@@ -52,6 +52,8 @@ class device_walk {
   void drop_session() { lose_session(); }
 
   bool logged_in() const { return !token_.empty(); }
+  // The request of next() is one of a poll, not of a login or a search.
+  bool polling() const { return stage_ == stage::poll; }
   const std::string& session_uri() const { return session_uri_; }
   const std::map<std::string, reading>& readings() const { return readings_; }
   const std::string& trouble() const { return trouble_; }

@@ -15,6 +15,7 @@ constexpr std::int64_t read_first_ns = 20 * ms_in_ns;   // after a command was a
 constexpr std::int64_t read_every_ns = 100 * ms_in_ns;  // while a final state is waited for
 constexpr int alarm_at_command = 3;
 constexpr std::int64_t power_again_ns = 5 * s_in_ns;  // trays' power, while the coolant is beyond a limit
+constexpr std::int64_t watch_every_ns = 5 * s_in_ns;  // the power of trays that a trip holds off
 
 std::string_view end_of(target_kind kind) {
   switch (kind) {
@@ -43,6 +44,12 @@ bool holds(const trips&, const trip_state& trip, const trip_target& target) {
   const cause_rule rule = rule_of(trip.cause);
   if (target.kind == target_kind::shelf) return rule.cuts_shelves;
   return target.kind == target_kind::tray || rule.closes_valves;
+}
+
+bool watches(const trips& of, const target_state& target) {
+  if (target.what.kind != target_kind::tray || (target.wanted && !target.final)) return false;
+  return std::any_of(of.open.begin(), of.open.end(),
+                     [&of, &target](const auto& entry) { return holds(of, entry.second, target.what); });
 }
 
 std::vector<std::string> waits_for(const trips& of, const trip_state& trip) {
@@ -188,14 +195,18 @@ void engine::restore(const std::vector<Latch>& lines, std::int64_t wall_ns) {
     });
     if (!covered) open(rack_sensor ? of_.plan.rack : device, LEAK, "latched before the restart");
   }
-  for (auto& [number, trip] : of_.open) {
-    if (trip.closed) continue;
-    say(true, fmt::format("trip {} of {} was open at the restart and is carried on", number, trip.scope));
-    for (target_state& each : of_.targets) {
-      if (each.what.kind != target_kind::tray || !holds(of_, trip, each.what) || each.wanted) continue;
-      want(each);
-      rest_.push_back(read_back{each.what.device});
-    }
+  for (const auto& [number, trip] : of_.open) {
+    if (!trip.closed)
+      say(true, fmt::format("trip {} of {} was open at the restart and is carried on", number, trip.scope));
+  }
+  // In the order of the record, however many trips hold a tray.
+  for (target_state& each : of_.targets) {
+    const bool held = std::any_of(of_.open.begin(), of_.open.end(), [this, &each](const auto& entry) {
+      return !entry.second.closed && holds(of_, entry.second, each.what);
+    });
+    if (each.what.kind != target_kind::tray || !held || each.wanted) continue;
+    want(each);
+    rest_.push_back(read_back{each.what.device});
   }
 }
 
@@ -203,6 +214,7 @@ void engine::reached(const std::string& key) {
   target_state* target = find(key);
   if (target == nullptr || !target->wanted || target->final) return;
   target->final = true;
+  target->watch_at_ns = now_ns_ + watch_every_ns;
   for (const auto& [number, trip] : of_.open) {
     if (trip.closed || !holds(of_, trip, target->what)) continue;
     Latch line;
@@ -213,6 +225,24 @@ void engine::reached(const std::string& key) {
     line.set_detail(fmt::format("{} after {} ms, {} commands", end_of(target->what.kind),
                                 (now_ns_ - target->wanted_ns) / ms_in_ns, target->commands));
     write(line);
+  }
+}
+
+// A power-on that was on its way when the trip came, a BMC that restores power, a hand at its console: what a
+// trip holds off goes off again, as long as nobody has reset the trip.
+void engine::seen_on(const std::string& device) {
+  if (BUSBAR_MUTANT(trip_lets_a_host_come_on_again)) return;
+  target_state* target = find(device);
+  if (target == nullptr || !watches(of_, *target)) return;
+  want(*target);
+  say(true, fmt::format("{} is on again while a trip holds it off: it is turned off again", device));
+}
+
+void engine::watch_held() {
+  for (target_state& each : of_.targets) {
+    if (now_ns_ < each.watch_at_ns || !watches(of_, each)) continue;
+    each.watch_at_ns = now_ns_ + watch_every_ns;
+    rest_.push_back(read_back{each.what.device});
   }
 }
 
@@ -370,6 +400,7 @@ void engine::advance() {
     if (trip.rack && !trip.closed) move_rack_trip(trip);
   }
   for (target_state& each : of_.targets) move_target(each);
+  watch_held();
   // The last tray that goes off is the moment of the cut.
   for (auto& [number, trip] : of_.open) {
     if (trip.rack && !trip.closed) move_rack_trip(trip);
@@ -387,6 +418,7 @@ std::optional<std::int64_t> next_due_ns(const trips& of) {
   std::optional<std::int64_t> due;
   const auto consider = [&due](std::int64_t when) { due = std::min(due.value_or(when), when); };
   for (const target_state& each : of.targets) {
+    if (watches(of, each)) consider(each.watch_at_ns);
     if (!each.wanted || each.final) continue;
     consider(each.repeat_at_ns);
     consider(each.read_at_ns);

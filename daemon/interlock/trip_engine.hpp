@@ -23,7 +23,8 @@ class engine {
   void adopt(const trip_plan& plan);
   void open(const std::string& scope, Cause cause, const std::string& detail);
   void restore(const std::vector<Latch>& lines, std::int64_t wall_ns);
-  void reached(const std::string& key);  // read to be off or closed
+  void reached(const std::string& key);     // read to be off or closed
+  void seen_on(const std::string& device);  // a tray
   void command_ended(const std::string& key, int http);
   void hazard_seen(Cause cause, bool beyond, const std::string& detail);
   void bypass_ended(const std::string& device, const std::string& detector, const std::string& why);
@@ -41,6 +42,7 @@ class engine {
   void command_now(target_state& target);
   void move_rack_trip(trip_state& trip);
   void move_target(target_state& target);
+  void watch_held();
   void confirm_due();
   void judge_hazards();
   void expire_bypasses();
@@ -53,6 +55,8 @@ class engine {
   std::vector<trip_effect> rest_;
 };
 
+// Whether an unreset trip holds the tray off, which has been read off or was so before a restart.
+bool watches(const trips& of, const target_state& target);
 bool holds(const trips& of, const trip_state& trip, const trip_target& target);
 
 }  // namespace busbar::interlock

@@ -117,6 +117,7 @@ void on(engine& with, const coolant_read& what) {
 void on(engine& with, const power_read& what) {
   with.of().power[what.device] = {what.seen, with.now()};
   if (what.seen == power_seen::off) with.reached(what.device);
+  if (what.seen == power_seen::on) with.seen_on(what.device);
 }
 
 void on(engine& with, const valve_read& what) {
@@ -127,8 +128,13 @@ void on(engine& with, const command_ended& what) {
   with.command_ended(what.key, what.http);
 }
 
+// What a BMC said before it was lost and what it says afterwards are not one reading: a flap on each side of a
+// restart is no leak that lasted.
 void on(engine& with, const reach_changed& what) {
-  with.of().reach[what.device] = what.online;
+  trips& of = with.of();
+  of.reach[what.device] = what.online;
+  if (what.online) return;
+  for (auto& [detector, sensor] : of.sensors[what.device]) sensor = {};
 }
 
 void on(engine& with, const trip_asked& what) {

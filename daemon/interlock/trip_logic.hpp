@@ -120,6 +120,7 @@ struct target_state {
   std::int64_t wanted_ns = 0;
   std::int64_t repeat_at_ns = 0;
   std::int64_t read_at_ns = 0;
+  std::int64_t watch_at_ns = 0;  // of a tray that is off and held off: is it still
 };
 
 struct sensor_state {

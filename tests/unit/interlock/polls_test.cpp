@@ -78,6 +78,18 @@ TEST_F(polls, read_all_detectors_in_one_request_and_all_their_values_in_one_at_e
   EXPECT_EQ(values, 2);
 }
 
+TEST_F(polls, are_told_from_the_search_before_them_whose_time_says_nothing_of_theirs) {
+  bool polling = false;
+  for (int i = 0; i < 200; ++i) {
+    const std::string path = walk_.next().path;
+    const bool read = path == detectors_path + expand || path == sensors_path + expand;
+    EXPECT_EQ(walk_.polling(), read) << path;
+    polling = polling || read;
+    if (walk_.on(tray_.answer(walk_.next())) == news::poll_done) break;
+  }
+  EXPECT_TRUE(polling);
+}
+
 TEST_F(polls, read_the_values_at_every_one_where_polls_are_rare) {
   poll();
   walk_.read_raw_always(true);

@@ -10,15 +10,27 @@ namespace {
 TEST(trip_seeds, a_thousand_racks_hold_every_invariant) {
   int leaks = 0;
   int restarts = 0;
+  int faults = 0;
+  int operations = 0;
+  int stopped = 0;
+  int all_at_once = 0;
   for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
     trip_world world(seed);
     const auto broken = world.run();
     ASSERT_FALSE(broken.has_value()) << *broken;
     leaks += world.leaked() ? 1 : 0;
     restarts += world.restarted() ? 1 : 0;
+    faults += world.faulted() ? 1 : 0;
+    operations += world.operated() ? 1 : 0;
+    stopped += world.operation_stopped() ? 1 : 0;
+    all_at_once += world.leaked() && world.restarted() && world.faulted() && world.operated() ? 1 : 0;
   }
   EXPECT_GT(leaks, 600) << "the draw has changed: too few leaks to prove anything";
   EXPECT_GT(restarts, 200);
+  EXPECT_GT(faults, 600);
+  EXPECT_GT(operations, 600);
+  EXPECT_GT(stopped, 200) << "operations that a trip met while they ran";
+  EXPECT_GT(all_at_once, 100) << "leak, sensor fault, restart and running operation in one world";
 }
 
 #ifdef BUSBAR_MUTANTS
@@ -43,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(planted, trip_mutants,
                                            "trip_reverses_the_order", "trip_forgets_open_trips_at_restart",
                                            "trip_takes_an_answer_for_the_end", "trip_gives_up_at_a_refusal",
                                            "trip_waits_for_every_tray", "trip_never_repeats",
-                                           "trip_keeps_a_bypass_for_ever"),
+                                           "trip_keeps_a_bypass_for_ever", "trip_lets_a_host_come_on_again"),
                          [](const auto& row) { return std::string(row.param); });
 #endif
 

@@ -1,5 +1,7 @@
 // A rack around trip_logic on a virtual clock, drawn by a seed: leaks, sensor faults, deaf and slow devices,
-// a restart, an operation that turns a host on. run() tells the first invariant that broke, or nothing.
+// a restart, an operation that runs meanwhile: a bring-up that turns hosts on, one request of which may land
+// after the trip; a firmware update that restarts a BMC; a validation. run() tells the first invariant that
+// broke, or nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +22,26 @@ class trip_world {
   std::optional<std::string> run();
   bool leaked() const { return leak_kind_ != 0; }
   bool restarted() const { return restarts_ > 0; }
+  bool faulted() const { return !fault_.empty(); }
+  bool operated() const { return operation_ != operation::none; }
+  bool operation_stopped() const { return operation_stopped_; }
 
  private:
   struct body {  // what a device truly is
     bool on = true;
-    std::int64_t off_at_ns = 0;      // 0: no change under way
-    int ignores = 0;                 // so many commands have no effect
-    bool says_already = false;       // answers 400 while it is off
-    std::int64_t deaf_until_ns = 0;  // no answer at all
+    std::int64_t off_at_ns = 0;     // 0: no change under way
+    int ignores = 0;                // so many commands have no effect
+    bool says_already = false;      // answers 400 while it is off
+    std::int64_t deaf_from_ns = 0;  // no answer at all
+    std::int64_t deaf_until_ns = 0;
+    std::int64_t came_on_ns = 0;
     double open = 100;
     std::int64_t closing_since_ns = 0;
+  };
+  enum class operation { none, bring_up, firmware, validation };
+  struct power_on_due {
+    std::int64_t at_ns = 0;
+    std::string tray;
   };
   struct answer_due {
     std::int64_t at_ns = 0;
@@ -40,6 +52,8 @@ class trip_world {
   bool chance(int percent) { return pick(1, 100) <= percent; }
   void draw();
   void draw_sensors();
+  void draw_operation();
+  void run_operation();
   bool fed() const;
   bool answers(const std::string& device) const;
   reading seen(const std::string& device, const std::string& detector);
@@ -76,7 +90,11 @@ class trip_world {
   bool flickers_ = false;
   std::map<std::string, int> wet_readings_;  // by device
   std::int64_t restart_at_ns_ = 0;
-  std::int64_t turn_on_at_ns_ = 0;
+  operation operation_ = operation::none;
+  std::int64_t operation_at_ns_ = 0;  // of its next act
+  std::size_t operation_tray_ = 0;
+  bool operation_stopped_ = false;  // by a trip
+  std::vector<power_on_due> power_ons_;
   std::int64_t bypass_at_ns_ = 0;
   std::pair<std::string, std::string> bypassed_;
   std::int64_t bypass_until_ns_ = 0;
