@@ -1,10 +1,12 @@
 // False trips and missed leaks of the interlock, in numbers: the real decoders fed with the bytes that
-// devices send, the real logic, a virtual clock.
+// devices send, the real logic, a virtual clock; and fewer of the same against the running programs.
 //
 //   logic_faults  faults of one detector, each watched for 4 s; false_trips of them that opened a trip
 //   logic_leaks   leaks, each beside a faulty detector of the same tray; missed of them that opened none
 //   within
 //                 its sensor's delay, confirm time and two polls
+//   wire_faults, wire_leaks  the same on the wire (interlock_wire.cpp): each fault watched for 2 s, each leak
+//                 shown within 4 s; their false trips and missed leaks are in the sums
 // With a count of zero in n tries the rate is below 3 / n with 95 % confidence; the bound is printed.
 #include <fmt/format.h>
 
@@ -18,9 +20,12 @@
 #include <string_view>
 #include <utility>
 
+#include <filesystem>
+
 #include "daemon/interlock/device_bodies.hpp"
 #include "daemon/interlock/device_walk.hpp"
 #include "daemon/interlock/interlock_logic.hpp"
+#include "tests/bench/interlock_wire.hpp"
 
 namespace {
 
@@ -238,33 +243,58 @@ std::int64_t tripped_at(tray& of, std::int64_t until_ms, std::mt19937_64& random
   return -1;
 }
 
-}  // namespace
+// usage: bench_interlock [--raw DIR] [--wire-faults N] [--wire-leaks N] [--programs DIR]
+struct arguments {
+  std::string raw;
+  std::string programs;
+  int wire_faults = 2'000;
+  int wire_leaks = 200;
+};
 
-int main(int argc, char** argv) {
-  const bool raw = argc == 3 && std::string_view(argv[1]) == "--raw";
-  std::ofstream rows;
-  if (raw) rows.open(std::string(argv[2]) + "/interlock.csv");
-  if (raw) rows << "what,fault,confirm_ms,tripped_ms,allowed_ms\n";
-  std::mt19937_64 random(1);
-  std::map<std::string_view, int> tries;
+arguments parse(int argc, char** argv) {
+  arguments of;
+  for (int at = 1; at + 1 < argc; at += 2) {
+    const std::string_view name = argv[at];
+    if (name == "--raw") of.raw = argv[at + 1];
+    if (name == "--programs") of.programs = argv[at + 1];
+    if (name == "--wire-faults") of.wire_faults = std::atoi(argv[at + 1]);
+    if (name == "--wire-leaks") of.wire_leaks = std::atoi(argv[at + 1]);
+  }
+  if (of.programs.empty()) of.programs = std::filesystem::canonical("/proc/self/exe").parent_path().string();
+  return of;
+}
+
+struct logic_counts {
   int false_trips = 0;
+  int missed = 0;
+  std::int64_t worst_ms = 0;
+};
+
+int confirm_of(fault kind, std::mt19937_64& random) {
+  return kind == fault::flapping ? 300 + static_cast<int>(random() % 1'500)
+                                 : static_cast<int>(random() % 1'000);
+}
+
+void count_faults(std::mt19937_64& random, std::ostream& rows, logic_counts& counts) {
+  std::map<std::string_view, int> tries;
   for (int n = 0; n < faults_wanted; ++n) {
     tray of(random);
     of.faulty = static_cast<int>(random() % 4);
     of.kind = static_cast<fault>(n % static_cast<int>(fault::count));
-    of.confirm_ms = of.kind == fault::flapping ? 300 + static_cast<int>(random() % 1'500)
-                                               : static_cast<int>(random() % 1'000);
+    of.confirm_ms = confirm_of(of.kind, random);
     const std::int64_t at = tripped_at(of, fault_watch_ms, random);
     const std::string_view name = fault_names[static_cast<std::size_t>(of.kind)];
     ++tries[name];
-    false_trips += at >= 0 ? 1 : 0;
+    counts.false_trips += at >= 0 ? 1 : 0;
     if (at >= 0)
       std::fprintf(stderr, "FALSE TRIP: %s confirm %d at %lld ms\n", std::string(name).c_str(), of.confirm_ms,
                    static_cast<long long>(at));
-    if (raw) rows << "fault," << name << ',' << of.confirm_ms << ',' << at << ",-1\n";
+    rows << "fault," << name << ',' << of.confirm_ms << ',' << at << ",-1\n";
   }
-  int missed = 0;
-  std::int64_t worst_ms = 0;
+  for (const auto& [name, count] : tries) std::printf("%-14s %6d faults\n", std::string(name).c_str(), count);
+}
+
+void count_leaks(std::mt19937_64& random, std::ostream& rows, logic_counts& counts) {
   for (int n = 0; n < leaks_wanted; ++n) {
     tray of(random);
     of.faulty = static_cast<int>(random() % 4);
@@ -274,28 +304,55 @@ int main(int argc, char** argv) {
     while (of.kind == fault::bus_lost || of.kind == fault::stale);
     do of.wet = static_cast<int>(random() % 4);
     while (of.wet == of.faulty);
-    of.confirm_ms = of.kind == fault::flapping ? 300 + static_cast<int>(random() % 1'500)
-                                               : static_cast<int>(random() % 1'000);
+    of.confirm_ms = confirm_of(of.kind, random);
     of.wet_from_ms = 500 + static_cast<std::int64_t>(random() % 2'500);  // leak and the sensor's own delay
     const std::int64_t allowed = of.wet_from_ms + of.confirm_ms + 1'000;
     const std::int64_t at = tripped_at(of, allowed, random);
-    if (at >= 0) worst_ms = std::max(worst_ms, at - of.wet_from_ms - of.confirm_ms);
-    missed += at < of.wet_from_ms ? 1 : 0;
-    if (raw)
-      rows << "leak," << fault_names[static_cast<std::size_t>(of.kind)] << ',' << of.confirm_ms << ',' << at
-           << ',' << allowed << '\n';
+    if (at >= 0) counts.worst_ms = std::max(counts.worst_ms, at - of.wet_from_ms - of.confirm_ms);
+    counts.missed += at < of.wet_from_ms ? 1 : 0;
+    rows << "leak," << fault_names[static_cast<std::size_t>(of.kind)] << ',' << of.confirm_ms << ',' << at
+         << ',' << allowed << '\n';
   }
-  for (const auto& [name, count] : tries) std::printf("%-14s %6d faults\n", std::string(name).c_str(), count);
-  std::printf("%d faults, %d false trips: below %.1e a fault at 95 %%\n", faults_wanted, false_trips,
-              3.0 / faults_wanted);
-  std::printf(
-      "%d leaks, %d missed: below %.1e a leak at 95 %%; at most %lld ms after wetting and confirm time\n",
-      leaks_wanted, missed, 3.0 / leaks_wanted, static_cast<long long>(worst_ms));
+}
+
+void print_bound(const char* what, int tries, int found, const char* verdict) {
+  std::printf("%7d %s, %d %s: below %.1e each at 95 %%\n", tries, what, found, verdict,
+              3.0 / std::max(1, tries));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const arguments wanted = parse(argc, argv);
+  std::ofstream rows;
+  std::ofstream wire_rows;
+  if (!wanted.raw.empty()) rows.open(wanted.raw + "/interlock.csv");
+  if (!wanted.raw.empty()) wire_rows.open(wanted.raw + "/interlock_wire.csv");
+  rows << "what,fault,confirm_ms,tripped_ms,allowed_ms\n";
+  std::mt19937_64 random(1);
+  logic_counts logic;
+  count_faults(random, rows, logic);
+  count_leaks(random, rows, logic);
+  busbar::bench::wire_counts wire;
+  if (wanted.wire_faults + wanted.wire_leaks > 0)
+    wire =
+        busbar::bench::count_on_the_wire(wanted.programs, wanted.wire_faults, wanted.wire_leaks, &wire_rows);
+  print_bound("faults in logic", faults_wanted, logic.false_trips, "false trips");
+  print_bound("leaks in logic", leaks_wanted, logic.missed, "missed");
+  print_bound("faults on the wire", wire.faults, wire.false_trips, "false trips");
+  print_bound("leaks on the wire", wire.leaks, wire.missed, "missed");
+  std::printf("after wetting and confirm time at most %lld ms in logic, %.0f ms on the wire\n",
+              static_cast<long long>(logic.worst_ms), wire.worst_ms);
+  const int false_trips = logic.false_trips + wire.false_trips;
+  const int missed = logic.missed + wire.missed;
   std::printf(
       "%s\n",
-      fmt::format(
-          R"({{"logic_faults":{},"false_trips":{},"logic_leaks":{},"missed":{},"fault_bound":{:.2e},"leak_bound":{:.2e}}})",
-          faults_wanted, false_trips, leaks_wanted, missed, 3.0 / faults_wanted, 3.0 / leaks_wanted)
+      fmt::format(R"({{"logic_faults":{},"wire_faults":{},"false_trips":{},"logic_leaks":{},"wire_leaks":{},)"
+                  R"("missed":{},"fault_bound":{:.2e},"leak_bound":{:.2e},"wire_fault_bound":{:.2e},)"
+                  R"("wire_leak_bound":{:.2e},"realtime":{}}})",
+                  faults_wanted, wire.faults, false_trips, leaks_wanted, wire.leaks, missed,
+                  3.0 / faults_wanted, 3.0 / leaks_wanted, 3.0 / std::max(1, wire.faults),
+                  3.0 / std::max(1, wire.leaks), wire.realtime)
           .c_str());
   return false_trips == 0 && missed == 0 ? 0 : 1;
 }

@@ -33,7 +33,7 @@ inline std::int64_t now_ns() {
 inline std::vector<pid_t> children;  // ended with this program, however it ends
 
 [[noreturn]] inline void give_up(const std::string& why) {
-  std::fprintf(stderr, "bench_leak: %s\n", why.c_str());
+  std::fprintf(stderr, "bench: %s\n", why.c_str());
   for (const pid_t each : children) ::kill(each, SIGTERM);
   std::exit(1);
 }

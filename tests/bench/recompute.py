@@ -114,16 +114,21 @@ def interlock(folder):
     faults, leaks = [], []
     for row in rows(folder / "interlock.csv"):
         (faults if row["what"] == "fault" else leaks).append(row)
+    wire = rows(folder / "interlock_wire.csv") if (folder / "interlock_wire.csv").exists() else []
+    wire_faults = [int(r["tripped_ns"]) for r in wire if r["what"] == "fault"]
+    wire_leaks = [int(r["tripped_ns"]) for r in wire if r["what"] == "leak"]
     return {
         "logic_faults": len(faults),
-        "false_trips": sum(float(r["tripped_ms"]) >= 0 for r in faults),
+        "wire_faults": len(wire_faults),
+        "false_trips": sum(float(r["tripped_ms"]) >= 0 for r in faults) + sum(at >= 0 for at in wire_faults),
         "logic_leaks": len(leaks),
-        "missed": sum(not 0 <= float(r["tripped_ms"]) <= float(r["allowed_ms"]) for r in leaks),
+        "wire_leaks": len(wire_leaks),
+        "missed": sum(not 0 <= float(r["tripped_ms"]) <= float(r["allowed_ms"]) for r in leaks) + sum(at < 0 for at in wire_leaks),
     }
 
 
 def leak(folder):
-    trips = [{key: int(value in ("1", "true")) if key == "rack" else int(value) for key, value in row.items()}
+    trips = [{key: int(value in ("1", "true")) if key == "rack" else int(value) for key, value in row.items() if key != "source"}
              for row in rows(folder / "leak.csv")]
     racks = [trip for trip in trips if trip["rack"]]
     trays = [trip for trip in trips if not trip["rack"]]
@@ -134,7 +139,7 @@ def leak(folder):
         return round(ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 3)
 
     return {
-        "trips": len(trays),
+        "trips": len(trips),
         "rack_trips": len(racks),
         "first_forceoff_p99_ms": p99(trips, lambda t: t["first_off_ns"] - t["seen_ns"], 1e6),
         "all_trays_p99_ms": p99(racks, lambda t: t["last_off_ns"] - t["seen_ns"], 1e6),
