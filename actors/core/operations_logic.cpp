@@ -28,7 +28,7 @@ std::uint64_t number_of(std::string_view id) {
   return number;
 }
 
-enum class target_kind { rack, new_rack, node, bmc, valve, pdu, cdu, new_plant, operation, unknown_verb };
+enum class target_kind { rack, new_rack, node, bmc, valve, pdu, cap, cdu, new_plant, operation, unknown_verb };
 
 target_kind kind_of(std::string_view verb) {
   if (verb == "rack_bringup" || verb == "rack_shutdown") return target_kind::rack;
@@ -37,6 +37,7 @@ target_kind kind_of(std::string_view verb) {
   if (verb == "bmc_release" || verb == "bmc_unlock") return target_kind::bmc;
   if (verb == "valve_set" || verb == "valve_release") return target_kind::valve;
   if (verb == "outlet_switch") return target_kind::pdu;
+  if (verb == "power_cap") return target_kind::cap;
   if (verb == "cdu_set" || verb == "cdu_release") return target_kind::cdu;
   if (verb == "plant_apply") return target_kind::new_plant;
   if (verb == "operation_cancel") return target_kind::operation;
@@ -45,7 +46,7 @@ target_kind kind_of(std::string_view verb) {
 
 // A valve may be turned back in mid-stroke, outlets of a PDU are apart, a holder may ask its CDU anew: their owners say what is in
 // the way.
-bool owner_decides(std::string_view verb) { return verb == "valve_set" || verb == "outlet_switch" || verb == "cdu_set"; }
+bool owner_decides(std::string_view verb) { return verb == "valve_set" || verb == "outlet_switch" || verb == "power_cap" || verb == "cdu_set"; }
 
 absl::Status unknown_target(std::string_view name) {
   return make_fault(fault::UNKNOWN_TARGET, fmt::format("{}: this daemon holds no such thing; nothing was done", name));
@@ -90,6 +91,8 @@ absl::Status check_target(const command& what, const snapshot& state) {
     case target_kind::cdu: return state.cdu(what.target) != nullptr ? absl::OkStatus() : unknown_target(what.target);
     case target_kind::new_plant:
       return what.plant != nullptr ? absl::OkStatus() : absl::InvalidArgumentError("plant_apply without a plant");
+    case target_kind::cap:
+      return state.rack(what.target) != nullptr || is_live_node(state, what.target) ? absl::OkStatus() : unknown_target(what.target);
     case target_kind::operation: return absl::OkStatus();
     case target_kind::unknown_verb: break;
   }

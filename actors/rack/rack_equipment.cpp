@@ -188,7 +188,8 @@ valve::surroundings surroundings_of(const std::string& rack, const core::snapsho
 }
 
 bool is_equipment_verb(std::string_view verb) {
-  return verb == "valve_set" || verb == "valve_release" || verb == "outlet_switch";
+  return verb == "valve_set" || verb == "valve_release" || verb == "outlet_switch" ||
+         verb == "power_cap";
 }
 
 bool may_shut(const core::command& what, const journal::Valve& valve) {

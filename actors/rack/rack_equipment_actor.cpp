@@ -18,7 +18,26 @@ std::string why_shut(const journal::Valve& valve) {
 
 }  // namespace
 
+// The caps begin anew with each spec: limits and trays are its own, and what is capped is read.
+void rack_shell::start_caps(rack_self self) {
+  if (with.board == nullptr || !logic.rack.has_spec()) return;
+  const rack_actor me = self;
+  shelf::cap_dependencies to_caps;
+  to_caps.journal = with.journal;
+  to_caps.operations = with.operations;
+  to_caps.hub = with.hub;
+  to_caps.board = with.board;
+  to_caps.clock = with.clock;
+  to_caps.tell = [me](const shelf::condition_judged& judged) {
+    caf::anon_send(me, make_event(power_judged{judged.type, judged.holds, judged.message}));
+  };
+  to_caps.setting = shelf::setting_of(logic.rack.spec());
+  kit.caps = shelf::spawn_caps(self->system(), std::move(to_caps));
+  self->monitor(kit.caps);
+}
+
 void rack_shell::start_equipment(rack_self self) {
+  start_caps(self);
   const auto state = with.hub->read();
   const std::string& rack = logic.rack.name();
   const rack_actor me = self;
@@ -80,6 +99,8 @@ absl::StatusOr<std::shared_ptr<devices::outlet_bank>> rack_shell::make_bank(cons
 // What `state` has no more, or has otherwise, ends; the rest goes on.
 void rack_shell::stop_equipment(rack_self self, const core::snapshot& state) {
   kit.drivers.clear();
+  if (kit.caps != nullptr) self->send_exit(kit.caps, caf::exit_reason::user_shutdown);
+  kit.caps = nullptr;
   const auto end = [this, self](auto& actors, const auto& stored) {
     for (auto it = actors.begin(); it != actors.end();) {
       const auto held = stored.find(it->first);
@@ -110,6 +131,10 @@ void rack_shell::bind_valve(rack_self self, const std::string& valve_name, const
 void rack_shell::hear_equipment(rack_self self, const equipment_news& news) {
   if (const auto* bound = std::get_if<driver_bound>(&news)) {
     kit.drivers[bound->member] = bound->driver;
+    if (kit.caps != nullptr) {
+      auto told = std::make_shared<shelf::bound_driver>(shelf::bound_driver{bound->member, bound->driver});
+      self->send(kit.caps, shelf::bound_driver_ptr(std::move(told)));
+    }
     for (const auto& [valve_name, stored] : *with.hub->read()->valves) {
       if (logic.rack.name() + "/" + stored.object->spec().member() == bound->member)
         bind_valve(self, valve_name, stored.object->spec());
@@ -137,6 +162,11 @@ void rack_shell::tell_flow(rack_self self, const devices::cooling_facts& facts) 
 caf::result<core::command_result_ptr> rack_shell::submit_equipment(rack_self self,
                                                                    const core::command_ptr& what,
                                                                    const std::string& operation) {
+  if (what->verb == "power_cap") {
+    if (kit.caps != nullptr) return self->delegate(kit.caps, core::submit_atom_v, what, operation);
+    return core::to_caf(
+        absl::FailedPreconditionError("this rack has no manifest, or no readings to cap it by"));
+  }
   if (const auto pdu = kit.pdus.find(what->target); pdu != kit.pdus.end())
     return self->delegate(pdu->second, core::submit_atom_v, what, operation);
   const auto valve = kit.valves.find(what->target);
@@ -180,6 +210,10 @@ caf::result<core::command_result_ptr> rack_shell::submit_equipment(rack_self sel
 }
 
 bool rack_shell::resume_equipment(rack_self self, const core::operation_ptr& operation) {
+  if (operation->verb() == "power_cap" && kit.caps != nullptr) {
+    self->send(kit.caps, core::resume_atom_v, operation);
+    return true;
+  }
   const auto pdu = kit.pdus.find(operation->target());
   const auto valve = kit.valves.find(operation->target());
   if (pdu != kit.pdus.end()) {

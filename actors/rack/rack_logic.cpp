@@ -365,6 +365,10 @@ void engine::take_observation(const rack_event& event) {
     run().nvlink[fabric->member] = fabric->facts;
   } else if (const auto* power = std::get_if<power_read>(&event)) {
     take_power(*power);
+  } else if (const auto* of_power = std::get_if<power_judged>(&event)) {
+    const auto& rows = rack().conditions();
+    const bool shown = std::any_of(rows.begin(), rows.end(), [of_power](const auto& row) { return row.type() == of_power->type; });
+    if (of_power->holds || shown) set_condition(of_power->type, !of_power->holds, of_power->message);
   } else if (const auto* said = std::get_if<agent_said>(&event)) {
     take_suite_agent(said->event);
   } else if (const auto* judged = std::get_if<suite_judged>(&event)) {

@@ -119,6 +119,11 @@ struct power_read {  // what a look came to
   bool known = false;
   journal::PowerState seen = journal::POWER_UNKNOWN;
 };
+struct power_judged {  // of the rack's power: a condition by the name of its fault
+  std::string type;
+  bool holds = false;
+  std::string message;
+};
 struct agent_said {
   validation::agent_event event;
 };
@@ -142,7 +147,7 @@ struct watch_member {
   std::string operation_id, member;
 };  // a node_retry or bmc_release: its end is the member's
 using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read, record_answered, trust_cdu,
-                                permit_wanted, permit_released, nvlink_read, power_read, agent_said,
+                                permit_wanted, permit_released, nvlink_read, power_read, power_judged, agent_said,
                                 certificate_shown, suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
 // ---- state

@@ -36,6 +36,7 @@ struct trust_look {  // a trust that waits for what the BMC shows
 struct rack_equipment {
   std::map<std::string, valve::valve_actor> valves;
   std::map<std::string, pdu::pdu_actor> pdus;
+  shelf::cap_actor caps;
   std::map<std::string, std::uint64_t> generations;              // of what the two were started with
   std::map<std::string, std::shared_ptr<devices::bmc>> drivers;  // by member, as its node bound it last
 };
@@ -100,6 +101,7 @@ struct rack_shell {
   void cancel(rack_self self, const std::string& operation);
   void start_equipment(rack_self self);
   void stop_equipment(rack_self self, const core::snapshot& state);
+  void start_caps(rack_self self);
   void bind_valve(rack_self self, const std::string& name, const journal::ValveSpec& spec);
   absl::StatusOr<std::shared_ptr<devices::outlet_bank>> make_bank(const journal::PduSpec& spec);
   void hear_equipment(rack_self self, const equipment_news& news);

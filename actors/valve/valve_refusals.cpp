@@ -17,6 +17,7 @@ using core::make_fault;
 namespace {
 
 constexpr double same_percent = 0.5;
+constexpr instant pace = std::chrono::seconds(3);      // commit, request and poll, over the stroke itself
 constexpr instant flow_lag = std::chrono::seconds(5);  // a flow meter follows the stem so much later
 
 absl::Status as_status(const refusal& why) {
@@ -107,6 +108,7 @@ valve_spec spec_of(const std::string& name, const journal::ValveSpec& spec) {
   const instant stroke =
       std::chrono::seconds(spec.stroke().seconds()) + std::chrono::nanoseconds(spec.stroke().nanos());
   if (stroke > instant::zero()) made.stroke = stroke;
+  made.stroke += pace;
   if (spec.rated_lpm() > 0) {
     made.rated_lpm = spec.rated_lpm();
     made.stroke += flow_lag;

@@ -81,6 +81,23 @@ exit_code valve_release(session& with) {
                       [](v1::ActRequest act) { return std::make_unique<v1::ActRequest>(std::move(act)); });
 }
 
+exit_code power_cap(session& with) {
+  if (with.said().gpu_watts.has_value() == with.said().off) {
+    with.say("power cap needs --gpu-watts W, or --off to take the limit back");
+    return exit_code::usage;
+  }
+  return act_on_names(with, "SetPowerCap", with.said().off ? "no power cap" : "power cap", danger::asks,
+                      reason::needed, [&with](v1::ActRequest act) {
+                        auto request = std::make_unique<v1::SetPowerCapRequest>();
+                        *request->mutable_act() = std::move(act);
+                        if (with.said().gpu_watts) request->set_gpu_watts(*with.said().gpu_watts);
+                        if (with.said().length.count() > 0)
+                          *request->mutable_lease() =
+                              TimeUtil::NanosecondsToDuration(with.said().length.count());
+                        return request;
+                      });
+}
+
 exit_code power_on(session& with) {
   return switch_outlets(with, "on", danger::none);
 }

@@ -12,5 +12,6 @@ exit_code valve_release(session& with);
 exit_code power_on(session& with);
 exit_code power_off(session& with);
 exit_code power_cycle(session& with);
+exit_code power_cap(session& with);
 
 }  // namespace busbar::cli

@@ -212,11 +212,15 @@ void add_equipment(CLI::App& root, options& said) {
                         add_percent(add_act(*valve, said, "set", "put a control valve somewhere between", which), said)})
     add_duration(*app, "--lease", said.length, "yours so long, at most 2h (10m)");
   add_act(*valve, said, "release", "give it back before the lease lapses", which);
-  CLI::App* power = add_group(root, "power", "outlets of rack PDUs");
+  CLI::App* power = add_group(root, "power", "outlets of rack PDUs, and what GPUs may draw");
   const char* const outlet = "r01/u01/3, r01/u01/[1-4]";
   add_act(*power, said, "on", "outlets on", outlet);
   add_act(*power, said, "off", "outlets off: refused while running hosts need them", outlet);
   add_act(*power, said, "cycle", "off, read off, and on again", outlet);
+  CLI::App* cap = add_act(*power, said, "cap", "limit what each GPU may draw", "r01, r01/c07");
+  cap->add_option("--gpu-watts", said.gpu_watts, "each GPU at most this")->type_name("W");
+  cap->add_flag("--off", said.off, "take the limit back")->excludes("--gpu-watts");
+  add_duration(*cap, "--lease", said.length, "so long (until it is taken back)");
 }
 
 void add_actors(CLI::App& root, options& said) {
@@ -283,7 +287,7 @@ const std::map<std::string, actor> actors{
     {"ops cancel", &operation_cancel},   {"leak status", &leak_status},
     {"valve open", &valve_open},         {"valve close", &valve_close},     {"valve set", &valve_set},
     {"valve release", &valve_release},   {"power on", &power_on},           {"power off", &power_off},
-    {"power cycle", &power_cycle}};
+    {"power cycle", &power_cycle},       {"power cap", &power_cap}};
 
 // Readings are no resources: they have no revision, and a name is any beginning of one.
 const std::map<std::string, actor> reading_verbs{{"get readings", &get_readings},

@@ -269,6 +269,16 @@ edge_service::unary* edge_service::SetValve(context* of, const v1::SetValveReque
   return act(of, "valve_set", in->act(), std::move(arguments), body_of_act("valve_set", *in), out);
 }
 
+edge_service::unary* edge_service::SetPowerCap(context* of, const v1::SetPowerCapRequest* in, v1::Operation* out) {
+  std::map<std::string, std::string> arguments;
+  if (in->has_gpu_watts()) arguments["gpu_watts"] = fmt::format("{}", in->gpu_watts());
+  if (in->has_lease()) {
+    const auto lease_ns = google::protobuf::util::TimeUtil::DurationToNanoseconds(in->lease());
+    arguments["lease_s"] = fmt::format("{}", static_cast<double>(lease_ns) / 1e9);
+  }
+  return act(of, "power_cap", in->act(), std::move(arguments), body_of_act("power_cap", *in), out);
+}
+
 edge_service::unary* edge_service::ReleaseValve(context* of, const v1::ActRequest* in, v1::Operation* out) {
   return act(of, "valve_release", *in, {}, body_of("valve_release", *in), out);
 }

@@ -64,8 +64,8 @@ using edge_methods = v1::Busbar::WithCallbackMethod_CancelOperation<v1::Busbar::
             v1::Busbar::WithCallbackMethod_TrustNode<v1::Busbar::WithCallbackMethod_ReleaseBmc<
                 v1::Busbar::WithCallbackMethod_UnlockBmc<typed_reads>>>>>>>>>;
 
-using equipment_methods = v1::Busbar::WithCallbackMethod_SetValve<v1::Busbar::WithCallbackMethod_ReleaseValve<
-    v1::Busbar::WithCallbackMethod_SwitchOutlet<edge_methods>>>;
+using equipment_methods = v1::Busbar::WithCallbackMethod_SetPowerCap<v1::Busbar::WithCallbackMethod_SetValve<v1::Busbar::WithCallbackMethod_ReleaseValve<
+    v1::Busbar::WithCallbackMethod_SwitchOutlet<edge_methods>>>>;
 using plant_methods = v1::Busbar::WithCallbackMethod_SetCdu<v1::Busbar::WithCallbackMethod_ReleaseCdu<equipment_methods>>;
 using reading_methods =
     v1::Busbar::WithCallbackMethod_WatchReadings<v1::Busbar::WithCallbackMethod_ReadHistory<plant_methods>>;
@@ -115,6 +115,7 @@ class edge_service final : public reading_methods {
   unary* SetCdu(context*, const v1::SetCduRequest*, v1::Operation*) override;
   unary* ReleaseCdu(context*, const v1::ActRequest*, v1::Operation*) override;
   unary* SetValve(context*, const v1::SetValveRequest*, v1::Operation*) override;
+  unary* SetPowerCap(context*, const v1::SetPowerCapRequest*, v1::Operation*) override;
   unary* ReleaseValve(context*, const v1::ActRequest*, v1::Operation*) override;
   unary* SwitchOutlet(context*, const v1::SwitchOutletRequest*, v1::Operation*) override;
 
