@@ -16,6 +16,7 @@
 #include "actors/pdu/pdu_actor.hpp"
 #include "actors/rack/rack_actor.hpp"
 #include "actors/rack/rack_members.hpp"
+#include "actors/shelf/cap_actor.hpp"
 #include "actors/valve/valve_actor.hpp"
 
 namespace busbar::rack {
