@@ -87,26 +87,22 @@ void device_walk::note_raw(found_detector& detector, raw_leak raw) {
   dry_bodies_.erase(detector.list_uri);
 }
 
-// What one answer does not hold, or a list that gives links alone, is read one by one from now on.
+// What the one answer does not hold is read one by one in this very poll: a value that is not there would let
+// a detector's word stand alone.
 void device_walk::take_raw_group(const std::string& list, const http_response& response) {
   std::map<std::string, raw_leak> values;
-  const std::size_t members =
-      response.status != 200
-          ? 0
-          : each_member(response.body, [&values](const std::string& uri, devices::redfish::json_view body) {
-              values[uri] = devices::redfish::decode_raw_leak(body);
-            });
-  if (response.status == 404) search_again_ = true;
-  raw_expands_ =
-      raw_expands_ &&
-      (members > 0 || (response.status != 400 && response.status != 501 && response.status != 200));
+  if (response.status == 200) {
+    each_member(response.body, [&values](const std::string& uri, devices::redfish::json_view body) {
+      values[uri] = devices::redfish::decode_raw_leak(body);
+    });
+  }
+  // A trouble of the moment is asked again as a whole; a list that is not given so is not.
+  if (values.empty() && response.status < 502) raw_expands_ = false;
   for (auto& [name, detector] : found_) {
     if (detector.raw_list != list) continue;
     const auto value = values.find(detector.raw_uri);
     if (value != values.end())
       note_raw(detector, value->second);
-    else if (members > 0 || response.status != 200)
-      note_raw(detector, raw_leak::unreadable);
     else
       plan_.push_front({reading_of::raw, name});
   }

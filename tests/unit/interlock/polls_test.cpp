@@ -29,9 +29,13 @@ class expanding_tray : public tray {
   http_response answer(const http_request& request) {
     if (request.path == detectors_path + expand) bodies[request.path] = whole(true);
     if (request.path == sensors_path + expand && !refuses_sensors) bodies[request.path] = whole(false);
-    return serve(request);
+    http_response response = serve(request);
+    const bool refused = refuses_sensors && status_of_sensors != 0 && request.path == sensors_path + expand;
+    if (refused) response.status = status_of_sensors;
+    return response;
   }
   bool refuses_sensors = false;
+  int status_of_sensors = 0;  // 0: as the bodies say
 
  private:
   std::string whole(bool detectors) const {
@@ -137,15 +141,37 @@ TEST_F(polls, see_a_leak_in_the_first_answer_after_equal_ones) {
   EXPECT_EQ(seen("0_Manifold"), DetectorReading::LEAK);
 }
 
-TEST_F(polls, do_not_take_what_the_sensors_answer_leaves_out_for_dry) {
+TEST_F(polls, read_alone_what_the_answer_of_all_sensors_leaves_out) {
   poll();
   tray_.refuses_sensors = true;  // answers, with one sensor only
   tray_.bodies[sensors_path + expand] = R"({"Members":[{"@odata.id":")" + tray::raw_path("0_Manifold") +
                                         "\"," + tray_.bodies[tray::raw_path("0_Manifold")].substr(1) + "]}";
-  for (int i = 0; i < 4; ++i) poll();
-  EXPECT_EQ(seen("0_Manifold"), DetectorReading::DRY);
-  EXPECT_EQ(seen("1_Manifold"), DetectorReading::UNKNOWN);
+  tray_.say("1_Manifold", "Critical", "Enabled", "Critical");
+  for (int i = 0; i < 8; ++i) {
+    poll();
+    EXPECT_EQ(seen("0_Manifold"), DetectorReading::DRY);
+    EXPECT_EQ(seen("1_Manifold"), DetectorReading::UNKNOWN) << "Critical beside a dry value, poll " << i;
+  }
 }
+
+// A detector that says Critical beside its dry value is broken, however its value has to be read.
+class sensor_lists : public polls, public ::testing::WithParamInterface<int> {};
+
+TEST_P(sensor_lists, that_are_refused_do_not_let_a_broken_detectors_word_stand_alone) {
+  tray_.refuses_sensors = true;
+  tray_.status_of_sensors = GetParam();
+  tray_.say("1_ColdPlate", "Critical", "Degraded", "Critical");
+  for (int i = 0; i < 12; ++i) {
+    poll();
+    EXPECT_EQ(seen("1_ColdPlate"), DetectorReading::UNKNOWN) << "poll " << i;
+    EXPECT_EQ(seen("0_ColdPlate"), DetectorReading::DRY) << "poll " << i;
+  }
+  tray_.volts("1_ColdPlate", 0.4);
+  poll();
+  EXPECT_EQ(seen("1_ColdPlate"), DetectorReading::LEAK);
+}
+
+INSTANTIATE_TEST_SUITE_P(answers, sensor_lists, ::testing::Values(200, 400, 404, 500, 501, 503));
 
 TEST(event_streams, tell_an_event_of_a_leak_from_others) {
   event_cutter cutter;
