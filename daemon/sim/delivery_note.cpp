@@ -70,6 +70,25 @@ std::string list_of(const std::vector<std::string>& words) {
   return text + "]";
 }
 
+// Outlet n feeds shelf n: the first PDU its A feed, the second its B feed.
+std::string pdu_rows(const site& described, int rack) {
+  std::ostringstream out;
+  for (const device_identity& each : described.devices()) {
+    if (each.rack != rack || each.kind != device_kind::rack_pdu) {
+      continue;
+    }
+    out << "  - {name: " << each.member.substr(each.member.find('/') + 1)
+        << ", protocol: snmp, dialect: " << name_of(family_of_pdu(each.ordinal)) << ", address: \"" << each.address
+        << ":1161\", login: {user: pdu, password_file: pdu.pw},\n     outlets: [";
+    for (int shelf = 1; shelf <= described.sku().shelves; ++shelf) {
+      out << (shelf == 1 ? "" : ", ") << "{id: \"" << shelf << "\", feeds: p" << (shelf < 10 ? "0" : "") << shelf << "}";
+    }
+    out << "]}\n";
+  }
+  const std::string rows = out.str();
+  return rows.empty() ? rows : "pdus:\n" + rows;
+}
+
 std::string manifest_text(const site& described, int rack) {
   const sku_data& sku = described.sku();
   const std::string& network = described.options().network;
@@ -97,7 +116,11 @@ std::string manifest_text(const site& described, int rack) {
       out << "  - {name: " << valve << ", kind: isolation, member: m01, authority: busbar, fail_position: hold, stroke: "
           << milliseconds(described.timings().valve_stroke) << "}\n";
     }
+    out << "  - {name: flow, kind: control, member: m01, authority: busbar, fail_position: hold, stroke: "
+        << milliseconds(described.timings().valve_stroke)
+        << ", least_percent: 20, rated_lpm: " << described.rated_lpm() << "}\n";
   }
+  out << pdu_rows(described, rack);
   out << "members:\n";
   for (const device_identity& each : described.devices()) {
     if (each.rack == rack && each.kind != device_kind::rack_pdu) {
@@ -285,7 +308,8 @@ absl::Status write_delivery_note(const site& described, const std::string& folde
     }
   }
   for (const auto& [name, secret] : {std::pair{"factory.pw", described.factory_password()},
-                                     std::pair{"cdu01.pw", described.reader_password()}}) {
+                                     std::pair{"cdu01.pw", described.reader_password()},
+                                     std::pair{"pdu.pw", described.pdu_secret()}}) {
     if (const absl::Status written = write_file(base / name, secret + "\n", true); !written.ok()) {
       return written;
     }

@@ -23,6 +23,9 @@ struct mib_gauge {
 using mib_value = std::variant<std::int32_t, mib_gauge, std::string, oid_path>;
 
 enum class pdu_family { raritan_pdu2, apc_rpdu2 };
+constexpr pdu_family family_of_pdu(int ordinal) {  // u01, u02
+  return ordinal % 2 == 1 ? pdu_family::raritan_pdu2 : pdu_family::apc_rpdu2;
+}
 const char* name_of(pdu_family family);  // as the dialects of the SNMP driver are called
 
 class rack_pdu : public device {

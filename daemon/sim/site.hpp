@@ -130,6 +130,10 @@ class site {
   virtual performance measure(const std::string& member, int gpu, std::string_view probe,
                               std::string_view metric, instant now) = 0;
   virtual void set_load(const std::string& member, double fraction, instant now) = 0;  // 0 idle .. 1 burning
+  // A load pattern (physics/load_pattern.hpp) on a rack's or one tray's hosts, from now on; "none" ends it.
+  // Hosts that do not run draw nothing; what an agent runs meanwhile counts for nothing. How many trays.
+  virtual absl::StatusOr<std::size_t> set_pattern(std::string_view pattern, std::string_view target,
+                                                  instant now) = 0;
   virtual std::string dmi_serial(const std::string& member, instant now) const = 0;
   virtual std::vector<std::string> gpu_serials(const std::string& member, instant now) const = 0;
 
@@ -142,6 +146,7 @@ class site {
   virtual const std::string& factory_password() const = 0;
   virtual const std::string& reader_password() const = 0;  // user "reader" of the CDU
 
+  virtual double rated_lpm() const = 0;               // of a rack, whole
   virtual const std::string& pdu_secret() const = 0;  // the PDUs' community, and both passwords of user "pdu"
 
   // What outlives the simulator: accounts, firmware, settings, power states.

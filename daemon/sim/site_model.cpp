@@ -164,11 +164,10 @@ void site_model::build_rack(int rack,
         adopt(std::make_unique<power_shelf>(identity_of(rack, device_kind::power_shelf, each), *this,
                                             trees.at("power_shelf"), factory_password_)));
   }
-  for (const auto& [ordinal, family] :
-       {std::pair(1, pdu_family::raritan_pdu2), std::pair(2, pdu_family::apc_rpdu2)}) {
+  for (const int ordinal : {1, 2}) {
     parts.pdus.push_back(
         adopt(std::make_unique<rack_pdu>(identity_of(rack, device_kind::rack_pdu, ordinal), *this,
-                                         trees.at("rack_pdu"), factory_password_, family)));
+                                         trees.at("rack_pdu"), factory_password_, family_of_pdu(ordinal))));
   }
   if (options_.rack_controllers) {
     adopt(std::make_unique<rack_controller>(identity_of(rack, device_kind::rack_controller, 1), *this,
@@ -419,7 +418,7 @@ compute_tray* site_model::find_compute(std::string_view member) const {
 
 void site_model::set_load(const std::string& member, double fraction, instant now) {
   advance(now);
-  if (compute_tray* const loaded = find_compute(member)) {
+  if (compute_tray* const loaded = find_compute(member); loaded != nullptr && !patterns_.contains(loaded)) {
     loaded->set_load(std::clamp(fraction, 0.0, 1.0));
     refresh_power();
   }

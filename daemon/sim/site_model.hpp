@@ -8,6 +8,7 @@
 
 #include "daemon/sim/compute_tray.hpp"
 #include "daemon/sim/coolant_unit.hpp"
+#include "daemon/sim/physics/load_pattern.hpp"
 #include "daemon/sim/power_shelf.hpp"
 #include "daemon/sim/rack_controller.hpp"
 #include "daemon/sim/rack_pdu.hpp"
@@ -43,6 +44,8 @@ class site_model final : public site, public environment {
   performance measure(const std::string& member, int gpu, std::string_view probe, std::string_view metric,
                       instant now) override;
   void set_load(const std::string& member, double fraction, instant now) override;
+  absl::StatusOr<std::size_t> set_pattern(std::string_view pattern, std::string_view target,
+                                          instant now) override;
   std::string dmi_serial(const std::string& member, instant now) const override;
   std::vector<std::string> gpu_serials(const std::string& member, instant now) const override;
   std::vector<announced_bmc> announced(instant now) const override;
@@ -51,6 +54,7 @@ class site_model final : public site, public environment {
   const site_options& options() const override { return options_; }
   const std::string& factory_password() const override { return factory_password_; }
   const std::string& reader_password() const override { return reader_password_; }
+  double rated_lpm() const override { return loop_.plant().design().rack_rated_lpm; }
   const std::string& pdu_secret() const override { return pdu_secret_; }
   std::string save() const override;
   absl::Status restore(const std::string& saved, instant now) override;
@@ -104,6 +108,7 @@ class site_model final : public site, public environment {
   void look_for_overload(instant now);
   void blow(const std::string& member, instant now);
   void apply_faults(instant now);
+  void play_patterns(instant now);
   void note(journal_record record, instant now);
   absl::Status check_fault(const fault_request& request) const;
   double rack_power_w(int rack) const;
@@ -126,6 +131,12 @@ class site_model final : public site, public environment {
   std::vector<rack_parts> racks_;
   std::map<const device*, place> places_;
   std::map<const device*, physics::stream> service_;
+  struct played {
+    physics::load_pattern pattern{};
+    instant since{0};
+  };
+  std::map<compute_tray*, played> patterns_;
+  bool playing_ = false;
   coolant_unit* cdu_ = nullptr;
   instant now_{0};
   instant tick_end_{0};

@@ -8,6 +8,8 @@ namespace busbar::sim {
 
 namespace {
 
+constexpr instant pattern_step = std::chrono::milliseconds(250);
+
 struct model_row {
   std::string_view probe;
   std::string_view metric;
@@ -34,6 +36,59 @@ constexpr std::pair<std::string_view, std::string_view> texts[] = {{"result_hash
                                                                    {"loss_curve", "72a2778065c2701c"}};
 
 }  // namespace
+
+absl::StatusOr<std::size_t> site_model::set_pattern(std::string_view pattern, std::string_view target,
+                                                    instant now) {
+  advance(now);
+  const auto wanted = physics::load_pattern_named(pattern);
+  if (!wanted && pattern != "none") {
+    std::string known = "none";
+    for (const physics::load_pattern each : physics::load_patterns()) {
+      known += ", " + std::string(physics::name_of(each));
+    }
+    return absl::InvalidArgumentError("there is no load pattern " + std::string(pattern) + "; there are " +
+                                      known);
+  }
+  std::size_t trays = 0;
+  for (const rack_parts& rack : racks_) {
+    for (compute_tray* const each : rack.compute) {
+      const std::string& member = each->identity().member;
+      if (member != target && member.substr(0, member.find('/')) != target && target != "all") {
+        continue;
+      }
+      ++trays;
+      patterns_.erase(each);
+      each->set_load(0);
+      if (wanted) {
+        patterns_[each] = {*wanted, now};
+      }
+    }
+  }
+  if (trays == 0) {
+    return absl::NotFoundError("there is no " + std::string(target) + "; a load goes on rNN, rNN/cNN or all");
+  }
+  refresh_power();
+  if (!playing_ && !patterns_.empty()) {
+    playing_ = true;
+    play_patterns(now);
+  }
+  return trays;
+}
+
+// One seed a rack: what a job does, all its trays do at the same moment.
+void site_model::play_patterns(instant now) {
+  if (patterns_.empty()) {
+    playing_ = false;
+    return;
+  }
+  for (const auto& [host, what] : patterns_) {
+    const double at_s = std::chrono::duration<double>(now - what.since).count();
+    const std::uint64_t seed = options_.seed * 1000 + static_cast<std::uint64_t>(host->identity().rack);
+    host->set_load(physics::load_share(what.pattern, at_s, seed));
+  }
+  refresh_power();
+  agenda_.at(now + pattern_step, [this](instant when) { play_patterns(when); });
+}
 
 performance site_model::measure(const std::string& member, int gpu, std::string_view probe,
                                 std::string_view metric, instant now) {

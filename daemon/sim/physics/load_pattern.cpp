@@ -69,6 +69,20 @@ std::string_view name_of(load_pattern pattern) {
   return "?";
 }
 
+const std::vector<load_pattern>& load_patterns() {
+  static const std::vector<load_pattern> all = {
+      load_pattern::idle,    load_pattern::full,           load_pattern::training, load_pattern::inference,
+      load_pattern::agentic, load_pattern::idle_full_idle, load_pattern::day};
+  return all;
+}
+
+std::optional<load_pattern> load_pattern_named(std::string_view name) {
+  for (const load_pattern each : load_patterns()) {
+    if (name_of(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
 double load_share(load_pattern pattern, double at_s, std::uint64_t seed) {
   switch (pattern) {
     case load_pattern::idle:

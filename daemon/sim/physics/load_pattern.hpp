@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace busbar::sim::physics {
 
@@ -18,6 +20,8 @@ enum class load_pattern {
 };
 
 std::string_view name_of(load_pattern pattern);
+const std::vector<load_pattern>& load_patterns();
+std::optional<load_pattern> load_pattern_named(std::string_view name);
 double load_share(load_pattern pattern, double at_s, std::uint64_t seed);
 
 }  // namespace busbar::sim::physics

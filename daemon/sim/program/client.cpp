@@ -130,7 +130,24 @@ int fault_command(const arguments& line) {
     }
     return code;
   }
-  return fail(exit_usage, "fault add KIND TARGET, fault list, fault kinds, or fault clear [KIND [TARGET]]");
+  return fail(exit_usage,
+              "fault add KIND TARGET, fault list, fault kinds, or fault clear [ID | KIND [TARGET]]");
+}
+
+int load_command(const arguments& line) {
+  if (line.words.size() != 3) {
+    return fail(exit_usage, "load PATTERN TARGET: on rNN, rNN/cNN or all; the pattern none ends it");
+  }
+  std::string pattern = line.words[1];
+  for (char& letter : pattern) {
+    letter = letter == '-' ? '_' : letter;
+  }
+  json result;
+  const int code = ask(line, {{"op", "load"}, {"pattern", pattern}, {"target", line.words[2]}}, result);
+  if (code == exit_done) {
+    std::cout << result.dump() << '\n';
+  }
+  return code;
 }
 
 int truth_command(const arguments& line) {

@@ -13,6 +13,7 @@ inline constexpr int exit_unreachable = 7;
 int run_command(const arguments& line);  // until SIGINT or SIGTERM
 int replay_command(const arguments& line);
 int fault_command(const arguments& line);
+int load_command(const arguments& line);
 int truth_command(const arguments& line);
 int journal_command(const arguments& line);
 

@@ -12,7 +12,8 @@ constexpr const char* usage =
     "  busbar-sim run --state-dir DIR [--racks N] [--sku vr-nvl72|vr-4x1] [--profile quick|instant|real]\n"
     "                 [--seed S] [--ideal] [--no-rack-controllers] [--stamp-writes] [--network 127.18]\n"
     "  busbar-sim fault add KIND TARGET [--at D] [--for D] [--severity X] [--value V] --state-dir DIR\n"
-    "  busbar-sim fault list | kinds | clear [KIND [TARGET]] --state-dir DIR\n"
+    "  busbar-sim fault list | kinds | clear [ID | KIND [TARGET]] --state-dir DIR\n"
+    "  busbar-sim load PATTERN TARGET --state-dir DIR\n"
     "  busbar-sim truth [PATH] [-o json] --state-dir DIR\n"
     "  busbar-sim journal [-f] [-o json] --state-dir DIR\n"
     "  busbar-sim replay DIR --listen ADDRESS:PORT\n"
@@ -43,6 +44,9 @@ int main(int count, char** texts) {
     }
     if (command == "fault") {
       return fault_command(line);
+    }
+    if (command == "load") {
+      return load_command(line);
     }
     if (command == "truth") {
       return truth_command(line);

@@ -97,8 +97,7 @@ running_site::running_site(std::unique_ptr<site> model, std::string folder, bool
                                 [this](const std::string& address, const http_request& request) {
                                   return model_->handle(address, request, monotonic_now());
                                 },
-                                stamp_writes ? stamper() : nullptr,
-                                stamp_writes ? event_stamper() : nullptr,
+                                stamp_writes ? stamper() : nullptr, stamp_writes ? event_stamper() : nullptr,
                                 [this](const std::string& address) {
                                   return model_->metric_reports(address, monotonic_now());
                                 }}),
@@ -376,15 +375,26 @@ json running_site::answer_on_loop(const json& request) {
       wanted.severity = request.value("severity", 0.0);
     }
     const auto id = model_->add_fault(wanted, now);
-    return id.ok() ? json{{"result", {{"id", *id}, {"from_ns", (now + wanted.delay).count()}}}} : json{{"error", std::string(id.status().message())}};
+    return id.ok() ? json{{"result", {{"id", *id}, {"from_ns", (now + wanted.delay).count()}}}}
+                   : json{{"error", std::string(id.status().message())}};
+  }
+  if (op == "load") {
+    const auto trays = model_->set_pattern(request.value("pattern", ""), request.value("target", ""), now);
+    return trays.ok() ? json{{"result", {{"trays", *trays}}}}
+                      : json{{"error", std::string(trays.status().message())}};
   }
   if (op == "factory_password") {  // the socket is its owner's alone
     return {{"result", model_->factory_password()}};
   }
   if (op == "fault_clear") {
-    return {
-        {"result",
-         {{"cleared", model_->clear_faults(request.value("kind", ""), request.value("target", ""), now)}}}};
+    const std::string kind = request.value("kind", "");
+    const std::string target = request.value("target", "");
+    const std::size_t cleared = model_->clear_faults(kind, target, now);
+    if (cleared == 0 && !kind.empty()) {
+      return {{"error", "no fault " + kind + (target.empty() ? "" : " on " + target) +
+                            " is put on; busbar-sim fault list shows those that are"}};
+    }
+    return {{"result", {{"cleared", cleared}}}};
   }
   if (op == "fault_list") {
     json rows = json::array();

@@ -50,9 +50,9 @@ int serve() {
   return 1;
 }
 
-int read_from(int port, int address, int count) {
+int read_from(int port, int address, int count, const char* host = "127.0.0.1") {
   std::array<std::uint16_t, MODBUS_MAX_READ_REGISTERS> words{};
-  modbus_t* const context = modbus_new_tcp("127.0.0.1", port);
+  modbus_t* const context = modbus_new_tcp(host, port);
   if (context == nullptr || modbus_set_slave(context, 1) != 0 || modbus_connect(context) != 0) return 1;
   if (modbus_read_registers(context, address, count, words.data()) != count) {
     std::fprintf(stderr, "%s\n", modbus_strerror(errno));
@@ -69,9 +69,12 @@ int read_from(int port, int address, int count) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "serve") return serve();
+  if (argc == 6 && std::string_view(argv[1]) == "read") {
+    return read_from(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]), argv[5]);
+  }
   if (argc == 5 && std::string_view(argv[1]) == "read") {
     return read_from(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
   }
-  std::fputs("usage: libmodbus_peer serve | read PORT ADDRESS COUNT\n", stderr);
+  std::fputs("usage: libmodbus_peer serve | read PORT ADDRESS COUNT [HOST]\n", stderr);
   return 2;
 }

@@ -60,7 +60,10 @@ TEST_P(delivery_note, is_read_by_the_strict_reader_without_an_error) {
   const sku_data& sku = site_->sku();
   for (const journal::RackSpec& rack : result.racks) {
     EXPECT_EQ(rack.manifest().members_size(), sku.compute + sku.switches + sku.shelves + 1);
-    ASSERT_GE(rack.manifest().valves_size(), 2);
+    ASSERT_EQ(rack.manifest().valves_size(), 3);
+    ASSERT_EQ(rack.manifest().pdus_size(), 2);
+    EXPECT_EQ(rack.manifest().pdus(0).dialect(), "raritan_pdu2");
+    EXPECT_EQ(rack.manifest().pdus(1).outlets_size(), sku.shelves);
     EXPECT_EQ(rack.manifest().valves(0).name(), "supply");
     EXPECT_EQ(rack.manifest().valves(1).name(), "return");
     EXPECT_EQ(rack.manifest().cooling().detectors_size(), 2);
