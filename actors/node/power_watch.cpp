@@ -127,7 +127,7 @@ void ask_beside(machine& m, bool going_down) {
   if (!m.run().look_waits || m.run().look_call != 0) return;
   if (is_acting(m) && !going_down) return;  // as soon as that is over
   m.run().look_waits = false;
-  if (going_down) return;
+  if (going_down || !is_switched(m.node())) return;  // of what has no power of its own the session was all
   call wanted;
   wanted.op = call_op::read_power;
   wanted.id = m.run().look_call = m.run().next_call++;
