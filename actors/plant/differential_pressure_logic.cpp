@@ -69,6 +69,13 @@ differential_pressure_step step(const differential_pressure_gains& gains, differ
     const double keep = std::exp(-dt_s / gains.flow_filter_s);
     state.flow_lpm = state.flow_lpm ? *flow + (*state.flow_lpm - *flow) * keep : *flow;
   }
+  const auto asked = usable(inputs.asked_lpm, now, age);
+  double coming_lpm = state.flow_lpm.value_or(0.0);
+  if (asked) {
+    const double keep = std::exp(-dt_s / gains.asked_answer_s);
+    state.answered_lpm = state.answered_lpm ? *asked + (*state.answered_lpm - *asked) * keep : *asked;
+    coming_lpm = std::max(0.0, coming_lpm + *asked - *state.answered_lpm);
+  }
   const std::size_t before = state.running;
   state.running = count_running(inputs.pumps, before);
   differential_pressure_outputs out;
@@ -80,7 +87,7 @@ differential_pressure_step step(const differential_pressure_gains& gains, differ
   state.reference_kpa =
       inputs.set_point_kpa + (before_kpa - inputs.set_point_kpa) * std::exp(-dt_s / gains.answer_s);
   const double error = dp ? *state.reference_kpa - *dp : 0.0;
-  const double ff = square_of_speed(gains, inputs.set_point_kpa, state.flow_lpm.value_or(0.0), pumps);
+  const double ff = square_of_speed(gains, inputs.set_point_kpa, coming_lpm, pumps);
 
   if (out.mode == loop_mode::manual || !state.head.primed) {
     if (const auto speed = mean_speed(inputs, now, age)) follow(gains, state, *speed, error, ff);

@@ -25,6 +25,7 @@ struct differential_pressure_gains {
   double fail_safe_speed =
       0.75;  // enough for full flow on nominal plants; its own controller takes over below
   double flow_filter_s = 7.0;
+  double asked_answer_s = 10.0;  // racks' valves, sensor and filter: how late flow follows what is asked for
   double answer_s = 3.5;  // pumps and sensor: pressure is compared with the set-point as it can follow it
   double settle_s = 3.0;  // after a pump is lost: PI waits until the sensor has seen the step
   double catch_up = 1.3;  // then head per kPa still missing, once
@@ -41,8 +42,9 @@ struct pump_input {
 struct differential_pressure_inputs {
   bool automatic = true;
   double set_point_kpa = 120.0;
-  measurement dp_kpa;    // needed
-  measurement flow_lpm;  // for the feed-forward; the last one stays
+  measurement dp_kpa;     // needed
+  measurement flow_lpm;   // for the feed-forward; the last one stays
+  measurement asked_lpm;  // sum of the racks' flow targets: what is coming before it flows
   std::vector<pump_input> pumps;
 };
 
@@ -52,6 +54,7 @@ struct differential_pressure_state {
   std::optional<instant> missing_since;
   std::optional<instant> wait_until;
   std::optional<double> flow_lpm;
+  std::optional<double> answered_lpm;  // what racks asked for, as flow and its filter can follow it
   std::optional<double> reference_kpa;
   double speed = 0.0;
   std::size_t running = 0;

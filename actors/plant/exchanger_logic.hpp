@@ -22,8 +22,23 @@ struct exchanger_duty {
   double facility_c = 0;  // entering on the other side
 };
 
-double coolant_out_c(const exchanger_model& model, const exchanger_duty& duty, double opening);
+// What the loop has learned of this unit beside its nameplate: factors, 1 where nothing is known.
+struct exchanger_learned {
+  double ua = 1.0;
+  double facility_flow = 1.0;  // through the facility valve at an opening
+};
+
+// Facility water through the valve at this opening, by the nameplate.
+double facility_lpm_at(const exchanger_model& model, double opening);
+double coolant_out_c(const exchanger_model& model, const exchanger_duty& duty, double facility_lpm,
+                     double ua_factor);
+double coolant_out_c(const exchanger_model& model, const exchanger_duty& duty, double opening,
+                     const exchanger_learned& learned = {});
 // Between 0 and 1; the nearer end when no opening reaches the temperature.
-double opening_for(const exchanger_model& model, const exchanger_duty& duty, double wanted_c);
+double opening_for(const exchanger_model& model, const exchanger_duty& duty, double wanted_c,
+                   const exchanger_learned& learned = {});
+// The factor on the nameplate's UA that explains this temperature, between 0.3 and 3.
+double ua_factor_for(const exchanger_model& model, const exchanger_duty& duty, double facility_lpm,
+                     double out_c);
 
 }  // namespace busbar::plant

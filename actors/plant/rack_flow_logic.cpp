@@ -19,12 +19,19 @@ double pipe_square(const rack_flow_gains& gains) {
   return gains.pipe_kpa / (gains.rated_lpm * gains.rated_lpm);
 }
 
+bool sticking(const rack_flow_gains& gains, const rack_flow_state& state) {
+  return resting_band(gains.position, state.position) > gains.position.dead_band;
+}
+
 double trimmed(const rack_flow_gains& gains, rack_flow_state& state, std::optional<double> back,
                double target, double dt_s) {
   // The trim sees the return minutes late; it moves only while power has been steady, and never while a limit
   // holds the flow.
   const bool free = target > gains.floor_share * gains.rated_lpm && target < gains.most_lpm;
-  if (!back || !state.return_c || !free || state.steady_s < steady_for_trim_s) return state.trim.output;
+  // A valve that moves in jumps cannot follow it, and its return says how far it is off, not what the map
+  // lacks.
+  if (!back || !state.return_c || !free || state.steady_s < steady_for_trim_s || sticking(gains, state))
+    return state.trim.output;
   const double wanted_c =
       *state.mapped_inlet_c + 1.0 / (gains.kw_per_lpm_k * gains.map.lpm_per_kw(*state.mapped_inlet_c));
   return pi_step(gains.trim, state.trim, *state.return_c - wanted_c, 0.0, dt_s);
@@ -47,6 +54,7 @@ double set_point_lpm(const rack_flow_gains& gains, rack_flow_state& state, const
   const double away = std::abs(target - before);
   state.moving = state.moving ? away > 0.1 * gains.target_band * before : away > gains.target_band * before;
   if (!state.moving && before >= floor) target = before;
+  out.wanted_lpm = target;
   state.target_lpm = std::clamp(target, before - reach, before + reach);
   return *state.target_lpm;
 }
@@ -78,8 +86,7 @@ double corrected(const rack_flow_gains& gains, rack_flow_state& state, std::opti
   const double explained = resting_band(gains.position, state.position) * std::log(gains.valve_rangeability);
   // A valve that jumps: as long as the flow is nearer than half its jump would bring it, the stem is right
   // where it is.
-  const bool jumps = resting_band(gains.position, state.position) > gains.position.dead_band;
-  if (jumps && read && std::abs(error) <= 0.6 * explained) {
+  if (sticking(gains, state) && read && std::abs(error) <= 0.6 * explained) {
     pi_track(gains.flow, state.flow, *read - feed_forward, error, 0.0);
     return *read - feed_forward;
   }
@@ -160,6 +167,7 @@ rack_flow_step step(const rack_flow_gains& gains, rack_flow_state state, const r
   if (wanted != feed_forward + correction)
     state.flow.integral += (wanted - feed_forward - correction) * std::min(1.0, dt_s / gains.flow.tt_s);
   out.saturated = wanted >= 1.0;
+  out.sticking = sticking(gains, state);
   out.valve_command = position_step(gains.position, state.position, wanted, read, dt_s);
   return {state, out};
 }

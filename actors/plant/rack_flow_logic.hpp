@@ -41,7 +41,7 @@ struct rack_flow_gains {
   position_gains position{.dead_band = 0.012,
                           .fine = false,
                           .dwell_s = 15.0,
-                          .coarse_jump = 0.018,
+                          .coarse_jump = 0.0133,
                           .jump_share = 1.1};  // a few percent of flow matter less than rest
   loop_limits limits;
   double flow_dead_band = 0.012;  // relative error that is not integrated
@@ -50,9 +50,9 @@ struct rack_flow_gains {
   double return_filter_s = 10.0;
   double power_filter_s = 1.0;
   double inlet_filter_s = 60.0;
-  double inlet_band_k = 0.8;     // the map's inlet rests likewise: at 40 C it asks for 8 % more flow a kelvin
-  double target_band = 0.015;    // the target rests while what is asked for stays this near, relative
-  double flow_rate_per_s = 1.0;  // of rated flow, the set-point
+  double inlet_band_k = 0.8;   // the map's inlet rests likewise: at 40 C it asks for 8 % more flow a kelvin
+  double target_band = 0.015;  // the target rests while what is asked for stays this near, relative
+  double flow_rate_per_s = 0.12;  // of rated flow, the target: no faster than a facility valve can follow
   double period_s = 1.0;
   double fail_safe_opening = 0.85;  // lost for good: open, because loss of flow harms faster
 };
@@ -86,9 +86,11 @@ struct rack_flow_state {
 
 struct rack_flow_outputs {
   double valve_command = 0.0;
-  double target_lpm = 0.0;
+  double target_lpm = 0.0;  // what the valve is to let through now
+  double wanted_lpm = 0.0;  // where the target is going: what the CDU should make ready for
   loop_mode mode = loop_mode::automatic;
   bool at_floor = false;
+  bool sticking = false;   // the valve moves in jumps only
   bool saturated = false;  // the valve is open and the flow is short: the supervisor must raise pressure
 };
 

@@ -23,7 +23,8 @@ widest_valve look(const supervisor_gains& gains, const std::vector<rack_demand>&
     if (!rack.automatic) continue;
     found.asked_kpa = std::max(found.asked_kpa, pressure_for_flow(gains.rack, rack.target_lpm, middle));
     found.short_of_flow = found.short_of_flow || rack.saturated;
-    const auto opening = usable(rack.valve, now, gains.limits.max_age);
+    auto opening = usable(rack.valve, now, gains.limits.max_age);
+    if (opening && rack.sticking) opening = std::clamp(*opening, gains.widest_low, gains.widest_high);
     if (!opening) {
       found.known = false;
     } else if (!found.rack || *opening > found.opening) {

@@ -33,6 +33,7 @@ struct rack_demand {
   double target_lpm = 0.0;
   measurement valve;
   bool saturated = false;
+  bool sticking = false;  // its valve moves in jumps only: no reason to move pressure for its opening
 };
 
 struct supervisor_state {

@@ -8,6 +8,13 @@ namespace busbar::plant {
 namespace {
 
 constexpr double slowest_share = 0.15;  // of rated flow: no scheduling beyond it
+constexpr double mean_s = 15.0;         // power and supply are compared with their mean of so long
+constexpr double still_enough_s = 4.0;  // of the facility valve, before flow belongs to its position
+constexpr double facility_flow_filter_s = 2.0;
+constexpr double asked_filter_s = 1.5;
+constexpr double steady_k = 1.0;  // of the supply, to its mean
+constexpr double least_drop_k =
+    1.0;  // across the exchanger, and twice that over facility water: else nothing is learned
 
 double keep(double tau_s, double dt_s) {
   return std::exp(-dt_s / tau_s);
@@ -18,21 +25,9 @@ void filter(std::optional<double>& into, std::optional<double> value, double tau
   into = into ? *value + (*into - *value) * std::exp(-dt_s / tau_s) : *value;
 }
 
-// Moves the pipe's cells by this much coolant and gives (arriving now, arriving after the lead).
-struct arrival {
-  double now_c;
-  double later_c;
-};
-
-arrival move_pipe(const supply_temperature_gains& gains, supply_temperature_state& state, double entering_c,
-                  double dt_s) {
-  auto& cells = state.pipe_c;
-  if (!state.pipe_filled) {
-    cells.fill(state.return_c.value_or(entering_c));
-    state.pipe_filled = true;
-  }
-  const double cell_l = gains.pipe_l / static_cast<double>(cells.size());
-  const double passed = *state.flow_lpm / 60.0 * dt_s / cell_l;
+// Moves this much coolant, in cells, through a row of them.
+template <std::size_t N>
+void move_cells(std::array<double, N>& cells, double entering_c, double passed) {
   const int parts = std::max(1, static_cast<int>(std::ceil(passed)));
   for (int part = 0; part < parts; ++part) {
     double in = entering_c;
@@ -42,6 +37,28 @@ arrival move_pipe(const supply_temperature_gains& gains, supply_temperature_stat
       in = out;
     }
   }
+}
+
+struct arrival {
+  double now_c;
+  double later_c;  // after the lead
+};
+
+// The heat of the racks on its way: from the supply sensor through the hoses to the plates, from there
+// through the pipes to the exchanger.
+arrival move_pipe(const supply_temperature_gains& gains, supply_temperature_state& state, double rise_k,
+                  double dt_s) {
+  const double supply = state.supply_c.value_or(state.set_point_c);
+  auto& cells = state.pipe_c;
+  if (!state.pipe_filled) {
+    state.hose_c.fill(supply);
+    cells.fill(state.return_c.value_or(supply + rise_k));
+    state.pipe_filled = true;
+  }
+  const double litres = *state.flow_lpm / 60.0 * dt_s;
+  const double cell_l = gains.pipe_l / static_cast<double>(cells.size());
+  move_cells(cells, state.hose_c.back() + rise_k, litres / cell_l);
+  move_cells(state.hose_c, supply, litres * static_cast<double>(state.hose_c.size()) / gains.supply_l);
   const double ahead =
       std::min(*state.flow_lpm / 60.0 * gains.lead_s / cell_l, static_cast<double>(cells.size()) - 1.0);
   const double place = static_cast<double>(cells.size()) - 1.0 - ahead;
@@ -52,14 +69,17 @@ arrival move_pipe(const supply_temperature_gains& gains, supply_temperature_stat
   return {cells.back(), later};
 }
 
-// The flow that is coming: the measured one, and what racks have asked for of late that has not come yet.
+// The flow that is coming: the measured one, and what racks want that has not arrived by now.
 double coming_flow(const supply_temperature_gains& gains, supply_temperature_state& state,
                    std::optional<double> asked, double dt_s) {
-  filter(state.asked_lpm, asked, gains.flow_filter_s, dt_s);
-  const bool less = asked && state.answered_lpm && *asked < *state.answered_lpm;
-  filter(state.answered_lpm, asked, less ? gains.answer_down_s : gains.answer_s, dt_s);
-  const double missing = asked ? *state.asked_lpm - *state.answered_lpm : 0.0;
-  return std::max(0.0, *state.flow_lpm + missing);
+  if (!asked || *asked < 0) return *state.flow_lpm;
+  const double reach = gains.answer_rate_per_s * gains.exchanger.rated_lpm * dt_s;
+  const double before = state.ramped_lpm.value_or(*asked);
+  state.ramped_lpm = std::clamp(*asked, before - reach, before + reach);
+  filter(state.asked_lpm, asked, asked_filter_s, dt_s);
+  filter(state.answered_lpm, state.ramped_lpm, gains.answer_s, dt_s);
+  filter(state.compared_lpm, state.answered_lpm, gains.flow_filter_s, dt_s);
+  return std::max(0.0, *state.flow_lpm + *state.asked_lpm - *state.compared_lpm);
 }
 
 // The temperature that will enter the exchanger after the lead: the pipe model's, less what it is off by now.
@@ -68,10 +88,8 @@ double coming_return(const supply_temperature_gains& gains, supply_temperature_s
   if (!state.pipe_filled) state.heat_kw = racks_kw;
   state.heat_kw = racks_kw + (state.heat_kw - racks_kw) * keep(gains.plate_s, dt_s);
   const double carried = gains.exchanger.kw_per_lpm_k * std::max(*state.flow_lpm, 1.0);
-  const double entering =
-      state.supply_c.value_or(state.set_point_c) + std::min(60.0, state.heat_kw / carried);
   const bool first = !state.pipe_filled;
-  const arrival heat = move_pipe(gains, state, entering, dt_s);
+  const arrival heat = move_pipe(gains, state, std::min(60.0, state.heat_kw / carried), dt_s);
   state.modelled_c =
       first ? heat.now_c : heat.now_c + (state.modelled_c - heat.now_c) * keep(gains.sensor_lag_s, dt_s);
   if (back) {
@@ -106,6 +124,50 @@ double flow_share(const supply_temperature_gains& gains, const supply_temperatur
   return std::clamp(state.flow_lpm ? *state.flow_lpm / gains.exchanger.rated_lpm : 1.0, slowest_share, 1.0);
 }
 
+// Learns what this unit is beside its nameplate: the valve at once where facility flow is measured, the
+// exchanger while heat is steady, for then in and out belong together.
+void learn(const supply_temperature_gains& gains, supply_temperature_state& state,
+           const supply_temperature_inputs& inputs, std::optional<double> read, std::optional<double> supply,
+           instant now, double dt_s) {
+  const auto lpm = usable(inputs.facility_lpm, now, gains.limits.max_age);
+  const auto racks = usable(inputs.racks_kw, now, gains.limits.max_age);
+  filter(state.facility_lpm, lpm && *lpm >= 0 ? lpm : std::nullopt, facility_flow_filter_s, dt_s);
+  const bool same_heat = !racks ||  // not measured: judged by the supply alone
+                         (state.mean_kw && std::abs(*racks - *state.mean_kw) <=
+                                               gains.steady_share * std::max(*state.mean_kw, 1.0));
+  const bool steady =
+      same_heat && supply && state.mean_supply_c && std::abs(*supply - *state.mean_supply_c) <= steady_k;
+  filter(state.mean_kw, racks, mean_s, dt_s);
+  filter(state.mean_supply_c, supply, mean_s, dt_s);
+  state.steady_for_s = steady ? state.steady_for_s + dt_s : 0.0;
+  if (!state.facility_lpm || !read || !supply) return;
+  if (state.position.still_s >= still_enough_s) {
+    const double seen =
+        std::clamp(*state.facility_lpm / std::max(facility_lpm_at(gains.exchanger, *read), 1.0), 0.4, 2.5);
+    state.learned.facility_flow =
+        seen + (state.learned.facility_flow - seen) * keep(gains.valve_learn_s, dt_s);
+  }
+  if (state.steady_for_s < gains.steady_s || !state.flow_lpm || !state.return_c || !state.facility_c) return;
+  if (*state.return_c - *state.facility_c < 2.0 * least_drop_k || *state.return_c - *supply < least_drop_k)
+    return;
+  // A temperature that hardly depends on UA says little of it: the nameplate counts the more.
+  const exchanger_duty duty{*state.flow_lpm, *state.return_c, *state.facility_c};
+  const double ua = ua_factor_for(gains.exchanger, duty, *state.facility_lpm, *state.mean_supply_c);
+  const double k_per_unit = 10.0 *
+                            (coolant_out_c(gains.exchanger, duty, *state.facility_lpm, 0.95 * ua) -
+                             coolant_out_c(gains.exchanger, duty, *state.facility_lpm, 1.05 * ua)) /
+                            ua;
+  const double doubt = gains.temperature_doubt_k / std::max(k_per_unit, 1e-3);
+  const double trust =
+      gains.ua_spread * gains.ua_spread / (gains.ua_spread * gains.ua_spread + doubt * doubt);
+  const double seen = 1.0 + trust * (ua - 1.0);
+  state.learned.ua = seen + (state.learned.ua - seen) * keep(gains.ua_learn_s, dt_s);
+}
+
+double learning_pace(const supply_temperature_gains& gains, const supply_temperature_state& state) {
+  return state.steady_for_s >= gains.settled_s ? 1.0 : gains.pace_moving;
+}
+
 // What the exchanger gives out now by its nameplate, on its way to the sensor; and what the sensor shows
 // beyond that. A move that is under way, and a stem that rests a little off, are in the model and so are no
 // reason to move again.
@@ -113,8 +175,8 @@ void compare(const supply_temperature_gains& gains, supply_temperature_state& st
              std::optional<double> read, std::optional<double> supply, double dt_s) {
   if (!state.flow_lpm || !state.facility_c || !supply) return;
   const double opening = read.value_or(state.position.command.value_or(state.opening.value_or(0.5)));
-  const double out =
-      coolant_out_c(gains.exchanger, {*state.flow_lpm, state.hot_now_c, *state.facility_c}, opening);
+  const double out = coolant_out_c(gains.exchanger, {*state.flow_lpm, state.hot_now_c, *state.facility_c},
+                                   opening, state.learned);
   if (!state.correction.primed) {
     state.cold_c.fill(out);
     state.expected_c = out;
@@ -130,18 +192,20 @@ void compare(const supply_temperature_gains& gains, supply_temperature_state& st
   }
   state.expected_c = in + (state.expected_c - in) * keep(gains.sensor_lag_s, dt_s);
   const double off = *supply - state.expected_c;
-  state.off_c = off + (state.off_c - off) * keep(gains.off_filter_s / flow_share(gains, state), dt_s);
+  state.off_c =
+      off + (state.off_c - off) *
+                keep(gains.off_filter_s / (flow_share(gains, state) * learning_pace(gains, state)), dt_s);
 }
 
 // Which aim explains this opening: where the PI must start from so that nothing moves.
-double aim_of(const supply_temperature_gains& gains, const std::optional<exchanger_duty>& duty,
-              double opening, double set_point_c) {
-  return duty ? coolant_out_c(gains.exchanger, *duty, opening) : set_point_c;
+double aim_of(const supply_temperature_gains& gains, const supply_temperature_state& state,
+              const std::optional<exchanger_duty>& duty, double opening) {
+  return duty ? coolant_out_c(gains.exchanger, *duty, opening, state.learned) : state.set_point_c;
 }
 
 void follow(const supply_temperature_gains& gains, supply_temperature_state& state,
             const std::optional<exchanger_duty>& duty, double opening, double error) {
-  const double aim = aim_of(gains, duty, opening, state.set_point_c);
+  const double aim = aim_of(gains, state, duty, opening);
   const double correction = std::clamp(aim - state.set_point_c, gains.correction.low, gains.correction.high);
   pi_track(gains.correction, state.correction, correction, error, -state.off_c);
   state.opening = opening;
@@ -164,6 +228,7 @@ supply_temperature_step step(const supply_temperature_gains& gains, supply_tempe
   supply_temperature_outputs out;
   out.set_point_c = state.set_point_c;
   out.feed_forward = predict(gains, state, inputs, now, dt_s, duty);
+  learn(gains, state, inputs, read, supply, now, dt_s);
   compare(gains, state, read, supply, dt_s);
   const double error = supply ? state.set_point_c - *state.supply_c : 0.0;
   out.mode = hold_or_fail(state.missing_since, supply.has_value(), now, gains.limits.hold);
@@ -186,9 +251,11 @@ supply_temperature_step step(const supply_temperature_gains& gains, supply_tempe
   }
   pi_gains scheduled = gains.correction;
   scheduled.ti_s *= std::pow(flow_share(gains, state), -gains.schedule_exponent);
+  scheduled.ti_s /= learning_pace(gains, state);
   const double correction = pi_step(scheduled, state.correction, error, -state.off_c, dt_s);
   out.aim_c = state.set_point_c + correction;
-  const double ideal = std::clamp(opening_for(gains.exchanger, *duty, out.aim_c), gains.least_opening, 1.0);
+  const double ideal =
+      std::clamp(opening_for(gains.exchanger, *duty, out.aim_c, state.learned), gains.least_opening, 1.0);
   const double reach = gains.rate_per_s * dt_s;
   const double before = state.opening.value_or(ideal);
   const double limited = std::clamp(ideal, before - reach, before + reach);
@@ -196,7 +263,7 @@ supply_temperature_step step(const supply_temperature_gains& gains, supply_tempe
   // integral stops there.
   out.saturated = limited >= 1.0 || limited <= gains.least_opening;
   if (out.saturated) {
-    const double reached = aim_of(gains, duty, limited, state.set_point_c) - state.set_point_c;
+    const double reached = aim_of(gains, state, duty, limited) - state.set_point_c;
     const double excess = std::clamp(reached, gains.correction.low, gains.correction.high) - correction;
     state.correction.integral += std::min(1.0, dt_s / gains.correction.tt_s) * excess;
   }

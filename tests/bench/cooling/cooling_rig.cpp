@@ -50,6 +50,7 @@ void cooling_rig::control() {
   std::vector<plant::rack_demand> demands;
   double racks_kw = 0;
   double asked_lpm = 0;
+  double coming_lpm = 0;
   for (std::size_t index = 0; index < racks.size(); ++index) {
     const sim::physics::rack_shown& rack = shown.racks[index];
     plant::rack_flow_inputs inputs;
@@ -66,9 +67,11 @@ void cooling_rig::control() {
     rack_states_[index] = std::move(next.state);
     racks[index] = next.outputs;
     if (automatic) plant.set_rack_valve(index, forced_valves[index].value_or(racks[index].valve_command));
-    demands.push_back({inputs.automatic, racks[index].target_lpm, inputs.valve, racks[index].saturated});
+    demands.push_back({inputs.automatic, racks[index].target_lpm, inputs.valve, racks[index].saturated,
+                       racks[index].sticking});
     racks_kw += rack.kw;
     asked_lpm += racks[index].target_lpm;
+    coming_lpm += racks[index].wanted_lpm;
   }
   auto supervised =
       plant::step(gains.supervisor, std::move(supervisor_state_), demands, pressure_set_kpa_, now);
@@ -81,6 +84,7 @@ void cooling_rig::control() {
   pressed.set_point_kpa = pressure_set_kpa_;
   pressed.dp_kpa = reading(shown.dp_kpa, now);
   pressed.flow_lpm = reading(shown.flow_lpm, now);
+  pressed.asked_lpm = reading(asked_lpm, now);
   for (const double speed : shown.pump_speed) pressed.pumps.push_back({speed > 0.15, reading(speed, now)});
   auto pumped = plant::step(gains.pressure, std::move(pressure_state_), pressed, now);
   pressure_state_ = std::move(pumped.state);
@@ -93,8 +97,9 @@ void cooling_rig::control() {
   cooled.return_c = reading(shown.return_c, now);
   cooled.flow_lpm = reading(shown.flow_lpm, now);
   cooled.facility_c = reading(shown.facility_c, now);
+  if (facility_flow_known) cooled.facility_lpm = reading(shown.facility_flow_lpm, now);
   cooled.racks_kw = reading(racks_kw, now);
-  cooled.asked_lpm = reading(asked_lpm, now);
+  cooled.asked_lpm = reading(coming_lpm, now);
   cooled.valve = reading(shown.facility_valve, now);
   auto warmed = plant::step(gains.supply, std::move(supply_state_), cooled, now);
   supply_state_ = std::move(warmed.state);

@@ -36,11 +36,13 @@ class cooling_rig {
   loop_gains gains;
   double set_point_c = 40.0;
   bool automatic = true;                             // all loops
+  bool facility_flow_known = true;                   // else the CDU has no meter on its facility side
   std::vector<std::optional<double>> forced_valves;  // a rack's valve moved by a hand: its loop is in manual
   void adopt_pressure_set(double kpa) {
     pressure_set_kpa_ = kpa;
   }  // what the CDU is read to hold, at a restart
   double pressure_set_kpa() const { return pressure_set_kpa_; }
+  const plant::supply_temperature_state& supply_state() const { return supply_state_; }
   double elapsed_s() const { return plant.elapsed_s(); }
 
   plant::supply_temperature_outputs supply;

@@ -222,7 +222,7 @@ TEST(leak_suspicion, c14_slow_weep_is_suspected_within_a_minute_with_all_detecto
   for (int s = 0; s < 600; ++s) watch.second();
   ASSERT_EQ(watch.seen.verdict, leak_suspicion::none);
   // Pressure falls by about 18 % in four minutes; no detector is reached for an hour.
-  watch.rig.plant.open_leak({sim::physics::leak_area_mm2(700, 150, 1014), 3600, 5, true});
+  watch.rig.plant.open_leak({sim::physics::leak_area_mm2(600, 150, 1014), 3600, 5, true});
   const double before = watch.rig.plant.truth().system_kpa;
   int found = 0;
   for (int s = 1; s <= 240; ++s) {
