@@ -164,7 +164,8 @@ keeper begin_keeping(journal::Valve record, core::instant now) {
     given.id = record.intents().empty() ? std::string() : record.intents(0).id();
     given.at = monotonic(now);
     kept.logic.given = given;
-    kept.may_repeat = !record.intents().empty();
+    // One whose operation has ended is judged by what is read, and asked no more.
+    kept.may_repeat = !record.intents().empty() && proof_named(record.proof()) == proof::moving;
     kept.logic.proven = kept.may_repeat ? proof::moving : proof_named(record.proof());
     if (!kept.may_repeat) kept.logic.seen = condition_named(record.condition());
   }

@@ -242,6 +242,23 @@ TEST(keeping, a_kill_after_the_write_asks_nothing_again) {
   }
 }
 
+TEST(keeping, a_command_that_ended_unproven_is_not_asked_again_by_a_later_life) {
+  bench b;
+  b.seconds(2);
+  b.obeys = false;
+  b.claims = 900;  // no position
+  b.begin(b.ask("alice", 0), "operations/1");
+  b.seconds(40);
+  ASSERT_EQ(b.ended["operations/1"], "FAILED VALVE_UNPROVEN");
+  b.writes.clear();
+  b.claims.reset();
+  b.restart();
+  b.seconds(40);
+  EXPECT_TRUE(b.writes.empty());
+  EXPECT_EQ(b.stored.proof(), "failed");
+  EXPECT_EQ(b.stored.intents_size(), 0);
+}
+
 TEST(keeping, hosts_that_came_on_while_the_daemon_was_down_keep_their_liquid) {
   bench b;
   b.seconds(2);
