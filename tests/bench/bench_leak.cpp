@@ -284,8 +284,9 @@ int main(int argc, char** argv) {
                                         [](const auto& each) { return each->link().last().realtime(); });
       std::string conditions = fmt::format(
           "{} trips in {:.0f} s, two racks, profile {}; cores {:.1f} % busy; real-time priority of the "
-          "interlocks: {}; the simulator, which measures, runs at nice -15\n",
-          all.size(), seconds, wanted.profile, 100 * share.now(), realtime ? "yes" : "NO");
+          "interlocks: {}; the simulator, which measures, runs at nice {}\n",
+          all.size(), seconds, wanted.profile, 100 * share.now(), realtime ? "yes" : "NO",
+          rig.simulator_nice());
       conditions += wanted.quiet
                         ? std::string("nothing beside\n")
                         : fmt::format(

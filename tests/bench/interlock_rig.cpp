@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -186,6 +187,10 @@ interlock_rig::interlock_rig(rig_options options) : options_(std::move(options))
 interlock_rig::~interlock_rig() {
   racks_.clear();
   if (sim_ > 0) ::kill(sim_, SIGTERM), ::waitpid(sim_, nullptr, 0);
+}
+
+int interlock_rig::simulator_nice() const {
+  return ::getpriority(PRIO_PROCESS, static_cast<id_t>(sim_));
 }
 
 int interlock_rig::stroke_ms() const {

@@ -166,6 +166,7 @@ class interlock_rig {
   const std::string& password() const { return password_; }
   std::string sim_socket() const { return options_.folder + "/sim/sim.sock"; }
   int stroke_ms() const;
+  int simulator_nice() const;  // as the host has granted it
   std::string certificate_pin(const std::string& address) const;
 
  private:
