@@ -79,6 +79,15 @@ void cooling_rig::control() {
   supervisor = supervised.outputs;
   if (automatic) pressure_set_kpa_ = supervisor.set_point_kpa;
 
+  hold_pressure(asked_lpm, now);
+  cool_supply(racks_kw, coming_lpm, now);
+  if (!automatic) return;
+  for (std::size_t pump = 0; pump < shown.pump_speed.size(); ++pump)
+    plant.set_pump_speed(pump, pressure.speed);
+  plant.set_facility_valve(supply.valve_command);
+}
+
+void cooling_rig::hold_pressure(double asked_lpm, plant::instant now) {
   plant::differential_pressure_inputs pressed;
   pressed.automatic = automatic;
   pressed.set_point_kpa = pressure_set_kpa_;
@@ -89,7 +98,9 @@ void cooling_rig::control() {
   auto pumped = plant::step(gains.pressure, std::move(pressure_state_), pressed, now);
   pressure_state_ = std::move(pumped.state);
   pressure = pumped.outputs;
+}
 
+void cooling_rig::cool_supply(double racks_kw, double coming_lpm, plant::instant now) {
   plant::supply_temperature_inputs cooled;
   cooled.automatic = automatic;
   cooled.set_point_c = set_point_c;
@@ -104,10 +115,6 @@ void cooling_rig::control() {
   auto warmed = plant::step(gains.supply, std::move(supply_state_), cooled, now);
   supply_state_ = std::move(warmed.state);
   supply = warmed.outputs;
-  if (!automatic) return;
-  for (std::size_t pump = 0; pump < shown.pump_speed.size(); ++pump)
-    plant.set_pump_speed(pump, pressure.speed);
-  plant.set_facility_valve(supply.valve_command);
 }
 
 }  // namespace busbar::bench

@@ -53,6 +53,8 @@ class cooling_rig {
 
  private:
   void control();
+  void hold_pressure(double asked_lpm, plant::instant now);
+  void cool_supply(double racks_kw, double coming_lpm, plant::instant now);
 
   plant::supply_temperature_state supply_state_;
   plant::differential_pressure_state pressure_state_;
