@@ -23,8 +23,6 @@ constexpr auto usual_reading_interval = std::chrono::milliseconds(1000);
 constexpr auto most_reading_interval = std::chrono::hours(1);
 constexpr int most_reading_prefixes = 256;
 
-v1::Reading reading_to_v1(const core::reading& from);
-
 class reading_stream;
 
 class reading_room {

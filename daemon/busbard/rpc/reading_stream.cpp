@@ -29,12 +29,6 @@ void set_reading(v1::Reading& to, const core::reading& from) {
 
 }  // namespace
 
-v1::Reading reading_to_v1(const core::reading& from) {
-  v1::Reading made;
-  set_reading(made, from);
-  return made;
-}
-
 reading_stream::reading_stream(reading_room& room, grpc::CallbackServerContext* context,
                                const v1::WatchReadingsRequest& request, ticket place)
     : room_(room), context_(context), request_(request), place_(std::move(place)) {}
