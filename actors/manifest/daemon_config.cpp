@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "actors/manifest/names.hpp"
 #include "actors/manifest/values.hpp"
 
 namespace busbar::manifest {
@@ -20,8 +21,8 @@ struct setting {
 };
 
 complaint check_role(std::string_view text) {
-  if (text == "rack") return std::nullopt;
-  return "a role of this release (rack)";
+  if (text == "rack" || text == "plant") return std::nullopt;
+  return "a role of this release (rack, plant)";
 }
 
 // "fleet, console" as its names.
@@ -134,6 +135,12 @@ config_result read_daemon_config(const source_file& file, const std::filesystem:
                   "is not YAML: " + failure.msg);
   }
   daemon_config& config = result.config;
+  // Everywhere else a name says by itself what it is of.
+  const bool is_plant = is_plant_name(config.instance);
+  if (!config.instance.empty() && is_plant != (config.role == "plant")) {
+    reader.report("instance", is_plant ? fmt::format("'{}' is the name of a plant: role is {}", config.instance, config.role)
+                                       : fmt::format("'{}' is not the name of a plant (plant1)", config.instance));
+  }
   if (config.state_dir.empty()) config.state_dir = std::filesystem::path("/var/lib/busbar") / config.instance;
   if (config.interlock_socket.empty()) config.interlock_socket = config.run_dir / config.instance / "interlock.sock";
   if (config.agent_ca_dir.empty()) config.agent_ca_dir = config.state_dir / "agent-ca";

@@ -55,6 +55,23 @@ constexpr auto rules = std::to_array<field_rule>({
     {"PduSpec", "login", required},
     {"PduSpec", "outlets", optional},
     {"OutletSpec", "id", required, check_not_empty},
+    {"PlantSpec", "plant", required, check_name},
+    {"PlantSpec", "site", required, check_name},
+    {"PlantSpec", "cdus", required},
+    {"CduSpec", "name", required, check_name},
+    {"CduSpec", "protocol", required, check_cdu_protocol},
+    {"CduSpec", "address", required, check_endpoint},
+    {"CduSpec", "map", optional, check_name},
+    {"CduSpec", "racks", required},
+    {"CduSpec", "authority", optional, check_authority},
+    {"CduSpec", "supply_c", required, nullptr, nullptr, number_rule::positive},
+    {"CduSpec", "supply_limits_c", required},
+    {"CduSpec", "dp_kpa", required, nullptr, nullptr, number_rule::positive},
+    {"CduSpec", "dp_limits_kpa", required},
+    {"CduSpec", "supply_k_per_min", optional, nullptr, nullptr, number_rule::positive},
+    {"CduSpec", "dp_kpa_per_s", optional, nullptr, nullptr, number_rule::positive},
+    {"FedRack", "rack", required, check_name},
+    {"FedRack", "rated_lpm", required, nullptr, nullptr, number_rule::positive},
     {"PowerSpec", "inrush_limit_a", required, nullptr, nullptr, number_rule::positive},
     {"PowerSpec", "inrush_per_tray_a", required, nullptr, nullptr, number_rule::positive},
     {"PowerSpec", "group_interval", required},
@@ -116,6 +133,8 @@ constexpr field_rule no_rule{"", ""};
 
 constexpr auto spread_keys = std::to_array<spread_key>({
     {"CoolingSpec", "dp_kpa", "dp_min_kpa", "dp_max_kpa", "", ""},
+    {"CduSpec", "supply_limits_c", "supply_min_c", "supply_max_c", "", ""},
+    {"CduSpec", "dp_limits_kpa", "dp_min_kpa", "dp_max_kpa", "", ""},
     {"PartSpec", "pcie", "pcie_generation", "pcie_width", "generation", "width"},
 });
 

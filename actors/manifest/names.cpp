@@ -28,13 +28,31 @@ bool is_valve(std::string_view name) {
          });
 }
 
+// What stands under the site and not under a rack is known by how it is called; the reader of its files sees to that.
+constexpr std::string_view cdu_word = "cdu";
+constexpr std::string_view plant_word = "plant";
+constexpr std::string_view cdus = "cdus/";
+constexpr std::string_view plants = "plants/";
+
 }  // namespace
 
+bool is_cdu_name(std::string_view name) {
+  return name.size() > cdu_word.size() && name.starts_with(cdu_word) && name.find('/') == std::string_view::npos;
+}
+
+bool is_plant_name(std::string_view name) {
+  return name.size() > plant_word.size() && name.starts_with(plant_word) && name.find('/') == std::string_view::npos;
+}
+
 std::optional<std::string> long_name(std::string_view name) {
-  if (name.starts_with("racks/")) return std::string(name);
+  if (name.starts_with("racks/") || name.starts_with(cdus) || name.starts_with(plants)) return std::string(name);
+  if (is_cdu_name(name)) return std::string(cdus) + std::string(name);
+  if (is_plant_name(name)) return std::string(plants) + std::string(name);
   const std::vector<std::string_view> parts = split(name);
   if (std::any_of(parts.begin(), parts.end(), [](std::string_view part) { return part.empty(); }))
     return std::nullopt;
+  if (is_plant_name(parts[0]) && parts.size() == 3 && (parts[1] == "operations" || parts[1] == "ops"))
+    return std::string(plants) + std::string(parts[0]) + "/operations/" + std::string(parts[2]);
   const std::string rack = "racks/" + std::string(parts[0]);
   if (parts.size() == 1) return rack;
   if (parts.size() == 2 && is_member(parts[1], "cs")) return rack + "/nodes/" + std::string(parts[1]);
@@ -53,6 +71,8 @@ std::optional<std::string> long_name(std::string_view name) {
 }
 
 std::string short_name(std::string_view name) {
+  if (name.starts_with(cdus)) return std::string(name.substr(cdus.size()));
+  if (name.starts_with(plants)) return std::string(name.substr(plants.size()));
   if (!name.starts_with("racks/")) return std::string(name);
   name.remove_prefix(6);
   const std::vector<std::string_view> parts = split(name);
@@ -64,7 +84,8 @@ std::string short_name(std::string_view name) {
 }
 
 std::string operation_name(std::string_view rack, std::string_view operation_id) {
-  return "racks/" + std::string(rack) + "/" + std::string(operation_id);
+  const std::string_view collection = is_plant_name(rack) ? plants : std::string_view("racks/");
+  return std::string(collection) + std::string(rack) + "/" + std::string(operation_id);
 }
 
 std::string operation_id(std::string_view name) {

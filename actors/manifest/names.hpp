@@ -15,6 +15,10 @@ std::optional<std::string> long_name(std::string_view name);
 // The reverse; a text that is no AIP name comes back as it is.
 std::string short_name(std::string_view name);
 
+// cdu01, plant1: what stands under the site. long_name gives cdus/cdu01 and plants/plant1.
+bool is_cdu_name(std::string_view name);
+bool is_plant_name(std::string_view name);
+
 // The journal's operation id ("operations/12") of an instance's daemon, on the wire and back.
 std::string operation_name(std::string_view rack, std::string_view operation_id);
 std::string operation_id(std::string_view name);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "actors/manifest/names.hpp"
 #include "actors/manifest/values.hpp"
 
 namespace busbar::manifest {
@@ -230,6 +231,8 @@ std::string kind_name(MemberKind kind) {
 void check_manifest(const journal::Manifest& manifest, const std::string& file,
                     std::vector<spec_error>& errors) {
   const reporter report(file, errors);
+  if (is_cdu_name(manifest.rack()) || is_plant_name(manifest.rack()))
+    report("rack", fmt::format("'{}' would be taken for a CDU or a plant", manifest.rack()));
   check_no_repeats(manifest.gates(), "gates", report);
   check_members(manifest, report);
   check_logins(manifest, report);

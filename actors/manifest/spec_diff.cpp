@@ -35,6 +35,8 @@ std::string scalar_text(const Message& message, const FieldDescriptor& field, in
     return std::to_string(reflection->GetUInt32(message, &field));
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32)
     return std::to_string(reflection->GetInt32(message, &field));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL)
+    return reflection->GetBool(message, &field) ? "true" : "";  // false is left out, as in the file
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
     return fmt::format("{}", reflection->GetDouble(message, &field));
   return {};
@@ -109,9 +111,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "(none)" : text;
 }
 
-}  // namespace
-
-std::vector<spec_change> changes(const journal::RackSpec& before, const journal::RackSpec& after) {
+std::vector<spec_change> changes_of(const Message& before, const Message& after) {
   leaves old_leaves;
   leaves new_leaves;
   flatten(before, "", old_leaves);
@@ -129,6 +129,16 @@ std::vector<spec_change> changes(const journal::RackSpec& before, const journal:
     if (change.before != change.after) result.push_back(change);
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<spec_change> changes(const journal::RackSpec& before, const journal::RackSpec& after) {
+  return changes_of(before, after);
+}
+
+std::vector<spec_change> changes(const journal::PlantSpec& before, const journal::PlantSpec& after) {
+  return changes_of(before, after);
 }
 
 std::map<std::string, std::string> diff(const journal::RackSpec& before, const journal::RackSpec& after) {

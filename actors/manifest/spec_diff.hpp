@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "busbar/journal/plant.pb.h"
 #include "busbar/journal/spec.pb.h"
 
 namespace busbar::manifest {
@@ -21,6 +22,7 @@ struct spec_change {
 
 // Ordered by key path. The digest is left out: it says nothing by itself.
 std::vector<spec_change> changes(const journal::RackSpec& before, const journal::RackSpec& after);
+std::vector<spec_change> changes(const journal::PlantSpec& before, const journal::PlantSpec& after);
 // The same as key path -> "old -> new", "(none)" for what is not there.
 std::map<std::string, std::string> diff(const journal::RackSpec& before, const journal::RackSpec& after);
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "actors/manifest/plant_checks.hpp"
 #include "actors/manifest/spec_checks.hpp"
 #include "actors/manifest/values.hpp"
 #include "actors/manifest/yaml_decoder.hpp"
@@ -32,6 +33,7 @@ struct documents {
   std::vector<document<journal::Sku>> skus;
   std::vector<document<journal::Baseline>> baselines;
   std::vector<document<journal::Suite>> suites;
+  std::vector<document<journal::PlantSpec>> plants;
 };
 
 template <class Message>
@@ -70,9 +72,10 @@ void read_document(const std::string& file, const YAML::Node& root, documents& a
   if (kind == "Sku") return add(all.skus, file, root, &check_sku, errors);
   if (kind == "Baseline") return add(all.baselines, file, root, &check_baseline, errors);
   if (kind == "Suite") return add(all.suites, file, root, &check_suite, errors);
+  if (kind == "Plant") return add(all.plants, file, root, &check_plant_spec, errors);
   errors.push_back({file, "kind",
-                    kind.empty() ? std::string("missing (Manifest, Sku, Baseline, Suite)")
-                                 : fmt::format("'{}' is not one of: Manifest, Sku, Baseline, Suite", kind)});
+                    kind.empty() ? std::string("missing (Manifest, Sku, Baseline, Suite, Plant)")
+                                 : fmt::format("'{}' is not one of: Manifest, Sku, Baseline, Suite, Plant", kind)});
 }
 
 void read_file(const source_file& file, documents& all, std::vector<spec_error>& errors) {
@@ -180,6 +183,28 @@ void check_site(const documents& all, std::vector<spec_error>& errors) {
         errors.push_back(
             {file, path,
              fmt::format("{} is also {} in {}", value, owner->second.second, owner->second.first)});
+      }
+    }
+  }
+}
+
+// One plant is one daemon's, a CDU one plant's; and a CDU is where racks that read it themselves say that it is.
+void check_plants(const documents& all, std::vector<spec_error>& errors) {
+  std::map<std::string, std::string> plants, cdus;  // name -> file
+  for (const auto& [file, plant] : all.plants) {
+    const auto [known, fresh] = plants.emplace(plant.plant(), file);
+    if (!fresh) errors.push_back({file, "plant", fmt::format("'{}' is also declared in {}", plant.plant(), known->second)});
+    for (int i = 0; i < plant.cdus_size(); ++i) {
+      const journal::CduSpec& cdu = plant.cdus(i);
+      const auto [owner, first] = cdus.emplace(cdu.name(), file);
+      if (!first && owner->second != file && !cdu.name().empty())
+        errors.push_back({file, fmt::format("cdus[{}].name", i), fmt::format("'{}' is also declared in {}", cdu.name(), owner->second)});
+      for (const auto& [where, manifest] : all.manifests) {
+        const bool same = manifest.cooling().cdu() == cdu.name() && !cdu.name().empty();
+        if (same && host_of(manifest.cooling().address()) != host_of(cdu.address()))
+          errors.push_back({file, fmt::format("cdus[{}].address", i),
+                            fmt::format("{} is {} here, {} gives {} as its cooling.address", cdu.name(), cdu.address(), where,
+                                        manifest.cooling().address())});
       }
     }
   }
@@ -295,15 +320,23 @@ read_result read_spec(const std::vector<source_file>& files) {
   documents all;
   for (const source_file& file : files) read_file(file, all, result.errors);
   check_site(all, result.errors);
-  if (all.manifests.empty() && result.errors.empty())
-    result.errors.push_back({"", "", "no document of kind Manifest is given"});
+  if (all.manifests.empty() && all.plants.empty() && result.errors.empty())
+    result.errors.push_back({"", "", "no document of kind Manifest or Plant is given"});
   for (const auto& manifest : all.manifests)
     result.racks.push_back(resolve_rack(manifest, all, result.errors));
+  check_plants(all, result.errors);
+  for (const auto& plant : all.plants) {
+    journal::PlantSpec& spec = result.plants.emplace_back(plant.message);
+    spec.set_digest(digest_of(spec));
+  }
   // Two manifests that share a baseline report its faults once.
   std::set<std::string> seen;
   std::erase_if(result.errors,
                 [&seen](const spec_error& error) { return !seen.insert(to_text(error)).second; });
-  if (!result.errors.empty()) result.racks.clear();
+  if (!result.errors.empty()) {
+    result.racks.clear();
+    result.plants.clear();
+  }
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The files of a site (kinds Manifest, Sku, Baseline, Suite) into one resolved RackSpec a manifest. Strict,
+// The files of a site (kinds Manifest, Sku, Baseline, Suite, Plant) into one resolved RackSpec a manifest. Strict,
 // and all errors at once. Pure: the caller brings the files' contents.
 #pragma once
 
@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "actors/manifest/spec_error.hpp"
+#include "busbar/journal/plant.pb.h"
 #include "busbar/journal/spec.pb.h"
 
 namespace busbar::manifest {
 
 struct read_result {
   std::vector<journal::RackSpec> racks;  // in the order of their manifests; empty when there is any error
+  std::vector<journal::PlantSpec> plants;  // the same
   std::vector<spec_error> errors;
 };
 

@@ -239,6 +239,11 @@ complaint check_fail_position(std::string_view text) {
   return one_of(text, allowed);
 }
 
+complaint check_cdu_protocol(std::string_view text) {
+  static constexpr auto allowed = std::to_array<std::string_view>({"redfish", "modbus"});
+  return one_of(text, allowed);
+}
+
 complaint check_pdu_protocol(std::string_view text) {
   static constexpr auto allowed = std::to_array<std::string_view>({"redfish", "snmp"});
   return one_of(text, allowed);

@@ -39,6 +39,7 @@ complaint check_valve_kind(std::string_view text);
 complaint check_authority(std::string_view text);
 complaint check_fail_position(std::string_view text);
 complaint check_pdu_protocol(std::string_view text);
+complaint check_cdu_protocol(std::string_view text);
 complaint check_pdu_dialect(std::string_view text);
 complaint check_gate(std::string_view text);
 complaint check_activation(std::string_view text);

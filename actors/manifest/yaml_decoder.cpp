@@ -299,6 +299,11 @@ void yaml_decoder::decode_scalar(const YAML::Node& node, Message& message, const
       return report(path, fmt::format("{} is not a whole number in range", node.Scalar()));
     return reflection->SetInt32(&message, &target, static_cast<std::int32_t>(value));
   }
+  if (target.cpp_type() == field::CPPTYPE_BOOL) {
+    const std::string text = canonical_text(node);
+    if (text != "true" && text != "false") return report(path, fmt::format("'{}' is neither true nor false", node.Scalar()));
+    return reflection->SetBool(&message, &target, text == "true");
+  }
   if (target.cpp_type() == field::CPPTYPE_ENUM) {
     std::vector<std::string> names;
     for (int i = 1; i < target.enum_type()->value_count(); ++i) {
