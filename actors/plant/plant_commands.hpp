@@ -13,13 +13,11 @@
 #include "actors/core/journal_batch.hpp"
 #include "actors/plant/plant_logic.hpp"
 #include "actors/plant/plant_port.hpp"
+#include "actors/plant/plant_record.hpp"
 
 namespace busbar::plant {
 
 using cdu_map = std::map<std::string, cdu_state>;
-
-// Where the declaration stands in the journal.
-constexpr std::string_view spec_record = "plant/spec";
 
 // verb cdu_set: supply_c, dp_kpa, lease_s among its arguments; who asks is the holder.
 absl::StatusOr<override_wanted> override_of(const core::command& what, const std::string& operation);

@@ -59,6 +59,7 @@ class plant_engine {
   // plant_health.cpp
   void judge();
   void judge_short();
+  journal::Health judge_detectors();
   void set_condition(std::string_view type, journal::Health health, const std::string& message);
 
   journal::Cdu& change() {

@@ -75,16 +75,43 @@ void plant_engine::judge_short() {
   }
 }
 
+journal::Health plant_engine::judge_detectors() {
+  using journal::HEALTH_BAD, journal::HEALTH_GOOD, journal::HEALTH_UNKNOWN;
+  const devices::cdu_facts& facts = *run().facts;
+  journal::Health dry = facts.detectors.empty() ? HEALTH_UNKNOWN : HEALTH_GOOD;
+  std::string wet = facts.detectors.empty() ? "it shows no detectors" : "every detector is dry";
+  google::protobuf::RepeatedPtrField<journal::Detector> rows;
+  for (const devices::detector_facts& one : facts.detectors) {
+    journal::Detector& row = *rows.Add();
+    row.set_name(one.name);
+    row.set_verdict(one.verdict);
+    row.set_detail(one.detail);
+    if (one.verdict == journal::Detector::DRY || dry == HEALTH_BAD) continue;
+    dry = one.verdict == journal::Detector::LEAK ? HEALTH_BAD : HEALTH_UNKNOWN;
+    wet = fmt::format("{}: {}", one.name, one.detail);
+  }
+  const auto same = [](const auto& a, const auto& b) {
+    return a.name() == b.name() && a.verdict() == b.verdict();
+  };
+  if (!std::equal(rows.begin(), rows.end(), cdu().detectors().begin(), cdu().detectors().end(), same))
+    *change().mutable_detectors() = rows;
+  set_condition("CDU_DETECTORS_DRY", dry, wet);
+  return dry;
+}
+
 void plant_engine::judge() {
   using journal::HEALTH_BAD, journal::HEALTH_GOOD, journal::HEALTH_UNKNOWN;
   const bool waited = now_.monotonic_ns - run().began_ns > cdu_stale_ns;
   if (!fresh() && !waited) return;  // just begun: nothing is known, and nothing new is said
   judge_short();
   journal::Health worst = HEALTH_GOOD;
-  const auto say = [this, &worst](std::string_view type, journal::Health health, const std::string& message) {
-    set_condition(type, health, message);
+  const auto take = [&worst](journal::Health health) {
     if (health == HEALTH_BAD) worst = HEALTH_BAD;
     if (health == HEALTH_UNKNOWN && worst == HEALTH_GOOD) worst = HEALTH_UNKNOWN;
+  };
+  const auto say = [this, &take](std::string_view type, journal::Health health, const std::string& message) {
+    set_condition(type, health, message);
+    take(health);
   };
   say("CDU_READ", fresh() ? HEALTH_GOOD : HEALTH_BAD,
       fresh()                    ? "readings are fresh"
@@ -118,24 +145,7 @@ void plant_engine::judge() {
                             : HEALTH_BAD,
         fmt::format("{} of {} pumps are read running", turning, spec().pumps()));
   }
-  journal::Health dry = facts.detectors.empty() ? HEALTH_UNKNOWN : HEALTH_GOOD;
-  std::string wet = facts.detectors.empty() ? "it shows no detectors" : "every detector is dry";
-  google::protobuf::RepeatedPtrField<journal::Detector> rows;
-  for (const devices::detector_facts& one : facts.detectors) {
-    journal::Detector& row = *rows.Add();
-    row.set_name(one.name);
-    row.set_verdict(one.verdict);
-    row.set_detail(one.detail);
-    if (one.verdict == journal::Detector::DRY || dry == HEALTH_BAD) continue;
-    dry = one.verdict == journal::Detector::LEAK ? HEALTH_BAD : HEALTH_UNKNOWN;
-    wet = fmt::format("{}: {}", one.name, one.detail);
-  }
-  const auto same = [](const auto& a, const auto& b) {
-    return a.name() == b.name() && a.verdict() == b.verdict();
-  };
-  if (!std::equal(rows.begin(), rows.end(), cdu().detectors().begin(), cdu().detectors().end(), same))
-    *change().mutable_detectors() = rows;
-  say("CDU_DETECTORS_DRY", dry, wet);
+  take(judge_detectors());
   if (run().floor.alarm.has_value()) {
     say("DEW_POINT", *run().floor.alarm ? HEALTH_BAD : HEALTH_GOOD,
         *run().floor.alarm

@@ -208,11 +208,25 @@ void rack_shell::poll_cooling(rack_self self) {
     first_arming = true;
     arm(self, "");
   }
+  renew_demand(self);
   if (cooling == nullptr || cooling_asked) return;
   cooling_asked = true;
   const rack_actor me = self;
   cooling->read(logic.rack.name(), [me](absl::StatusOr<devices::cooling_facts> facts) {
     caf::anon_send(me, make_event(cooling_read{std::move(facts)}));
+  });
+}
+
+// Each second anew: what is not renewed lapses at the plant.
+void rack_shell::renew_demand(rack_self self) {
+  const std::string& where = logic.rack.spec().manifest().cooling().plant();
+  if (with.plant == nullptr) return;
+  with.plant->connect(where);
+  if (where.empty()) return;
+  const rack_actor me = self;
+  const auto wanted = plant::demand_for(demand_inputs_of(logic.rack, with.board.get()));
+  with.plant->renew(wanted, [me](absl::StatusOr<plant::plant_view> view) {
+    caf::anon_send(me, make_event(plant_heard{std::move(view)}));
   });
 }
 

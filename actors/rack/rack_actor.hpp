@@ -13,6 +13,7 @@
 #include "actors/core/snapshot_hub.hpp"
 #include "actors/devices/outlet_factory.hpp"
 #include "actors/node/node_actor.hpp"
+#include "actors/plant/plant_port.hpp"
 #include "actors/rack/interlock_port.hpp"
 #include "actors/rack/rack_interface.hpp"
 
@@ -35,6 +36,7 @@ struct rack_dependencies {
       open_agent_gate;   // at once, or in the background; again is no error
   std::shared_ptr<core::reading_board> board;           // null: readings of valves and outlets go nowhere
   std::shared_ptr<devices::outlet_factory> outlets;     // null: no PDU is read or asked
+  std::shared_ptr<plant::plant_port> plant;             // null: no demand is ever made
   std::string instance;  // "r01"
   std::string site_dir;
 };

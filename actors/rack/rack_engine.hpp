@@ -62,6 +62,10 @@ class engine {
   void keep_rack_detectors();
   void keep_cdu_pin();
 
+  // rack_plant.cpp
+  void watch_plant();
+  void show_while(std::string_view type, const std::string& why);
+
   // rack_permits.cpp
   void want(const permit_wanted& event);
   void release(const std::string& member);

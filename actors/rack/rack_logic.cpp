@@ -357,6 +357,8 @@ void engine::take_observation(const rack_event& event) {
     import_latches(latches->latches);
   } else if (const auto* answered = std::get_if<record_answered>(&event)) {
     take_record_answer(*answered);
+  } else if (const auto* of_plant = std::get_if<plant_heard>(&event)) {
+    plant::take_answer(run().plant, of_plant->view, now_);
   } else if (const auto* wanted = std::get_if<permit_wanted>(&event)) {
     want(*wanted);
   } else if (const auto* released = std::get_if<permit_released>(&event)) {
@@ -384,6 +386,7 @@ void engine::take(const rack_event& event) {
     watch_latches();
     watch_record();
     watch_shape();
+    watch_plant();
     watch_latch_file();
     watch_trips();
     watch_power();

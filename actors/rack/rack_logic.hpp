@@ -14,6 +14,7 @@
 #include "actors/core/clock.hpp"
 #include "actors/core/operations_report.hpp"
 #include "actors/node/node_logic.hpp"
+#include "actors/plant/demand_logic.hpp"
 #include "actors/rack/rack_rules.hpp"
 
 namespace busbar::rack {
@@ -99,6 +100,9 @@ struct record_answered {  // what the interlock said to an arming record
   std::uint64_t generation = 0;
   std::map<std::string, std::string> shape;  // of the record, as record_shape() made it
 };
+struct plant_heard {  // what came of a demand
+  absl::StatusOr<plant::plant_view> view;
+};
 struct trust_cdu {  // an operator's word for another certificate of the CDU
   std::string pin;
   std::string reason;
@@ -146,7 +150,7 @@ struct cancel_operation {
 struct watch_member {
   std::string operation_id, member;
 };  // a node_retry or bmc_release: its end is the member's
-using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read, record_answered, trust_cdu,
+using rack_event = std::variant<wake, member_changed, cooling_read, interlock_heard, latches_read, record_answered, trust_cdu, plant_heard,
                                 permit_wanted, permit_released, nvlink_read, power_read, power_judged, agent_said,
                                 certificate_shown, suite_judged, begin_bringup, begin_shutdown, cancel_operation, watch_member>;
 
@@ -188,6 +192,7 @@ struct rack_run {
   last_look looking;
   std::int64_t arm_again_at_ns = INT64_MIN;  // an older record of the interlock is replaced no sooner
   std::int64_t shape_again_at_ns = INT64_MIN;  // a record that lacks something is completed no sooner
+  plant::link_state plant;
   std::map<std::string, std::string> held_record;  // shape of the record that the interlock took last in this life
   std::map<std::string, std::int64_t> unreached_since;  // shelves, controllers, CDU that the interlock does not read
   std::map<std::string, std::uint64_t> trips_told;  // member -> number of the trip that it was told of

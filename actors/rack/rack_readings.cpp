@@ -27,4 +27,24 @@ void put_cooling(core::reading_board& board, const std::string& rack,
   }
 }
 
+plant::demand_inputs demand_inputs_of(const journal::Rack& rack, const core::reading_board* board) {
+  plant::demand_inputs inputs;
+  inputs.rack = rack.name();
+  inputs.flow_min_lpm = rack.spec().manifest().cooling().flow_min_lpm();
+  if (board == nullptr) return inputs;
+  const auto read = [&rack, board](const std::string& name) -> std::optional<double> {
+    const auto found = board->find(rack.name() + "/" + name);
+    if (!found.has_value() || found->quality != core::reading_quality::good) return std::nullopt;
+    return found->value;
+  };
+  inputs.power_w = read("power");
+  inputs.flow_lpm = read("flow");
+  inputs.supply_c = read("supply_temperature");
+  inputs.return_c = read("return_temperature");
+  for (const journal::ValveSpec& valve : rack.spec().manifest().valves()) {
+    if (valve.kind() == "control") inputs.valve_percent = read("valves/" + valve.name() + "/position");
+  }
+  return inputs;
+}
+
 }  // namespace busbar::rack

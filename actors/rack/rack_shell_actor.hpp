@@ -88,6 +88,7 @@ struct rack_shell {
   void hear_agent(rack_self self, const validation::agent_event& event);
   void see(rack_self self, const discovery::sightings& seen);
   void poll_cooling(rack_self self);
+  void renew_demand(rack_self self);
   void tick(rack_self self, std::uint64_t generation);
   void apply_manifest(rack_self self, const core::command& what, const std::string& operation,
                       result_promise promise);

@@ -23,6 +23,7 @@
 #include "actors/rack/interlock_client.hpp"
 #include "actors/rack/rack_actor.hpp"
 #include "daemon/busbard/readings_keeper.hpp"
+#include "daemon/busbard/rpc/plant_client.hpp"
 #include "daemon/busbard/rpc/worker.hpp"
 #include "daemon/busbard/wiring_agents.hpp"
 #include "daemon/busbard/wiring_outlets.hpp"
@@ -108,6 +109,7 @@ class wired_rack final : public rack_daemon {
   std::shared_ptr<rack_slot> rack_ = std::make_shared<rack_slot>();
   std::shared_ptr<late_agent_gate> agents_;
   std::shared_ptr<rack::interlock_client> interlock_;
+  std::shared_ptr<rpc::plant_client> plant_;
   std::shared_ptr<devices::redfish::curl_transport> io_;
   std::unique_ptr<actor_config> actor_config_;
   std::unique_ptr<caf::actor_system> actors_;
@@ -130,6 +132,13 @@ absl::Status wired_rack::open_doors(const manifest::daemon_config& config) {
             rack, rack::agent_event_ptr(std::make_shared<const validation::agent_event>(std::move(event))));
       });
   interlock_ = std::make_shared<rack::interlock_client>(config.interlock_socket.string());
+  rpc::plant_wire to_plant;
+  if (config.tcp.has_value()) {
+    to_plant.ca_file = config.tcp->ca.string();
+    to_plant.cert_file = config.tcp->cert.string();
+    to_plant.key_file = config.tcp->key.string();
+  }
+  plant_ = std::make_shared<rpc::plant_client>(std::move(to_plant));
   io_ = std::make_shared<devices::redfish::curl_transport>();
   return absl::OkStatus();
 }
@@ -190,6 +199,7 @@ void wired_rack::spawn_actors(const manifest::daemon_config& config) {
   with.open_agent_gate = [worker = blocking_, gate = agents_](const std::string& endpoint) {
     worker->post_always([gate, endpoint] { gate->open(endpoint); });
   };
+  with.plant = plant_;
   with.instance = config.instance;
   with.site_dir = config.site_dir.string();
 
@@ -253,6 +263,7 @@ bool wired_rack::stop_devices(std::chrono::milliseconds limit) {
   interlock_->observe({});
   agents_->stop(std::chrono::seconds(2));
   blocking_->stop();
+  plant_->stop();
   io_.reset();
   return ended;
 }

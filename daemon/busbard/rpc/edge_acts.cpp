@@ -12,6 +12,7 @@
 #include "actors/core/errors.hpp"
 #include "actors/manifest/spec_diff.hpp"
 #include "actors/manifest/spec_reader.hpp"
+#include "actors/plant/plant_record.hpp"
 #include "daemon/busbard/rpc/edge_service.hpp"
 
 namespace busbar::rpc {
@@ -42,11 +43,19 @@ journal::Principal principal_of(const caller& who) {
   return principal;
 }
 
+// What is stored of a plant; empty where nothing is.
+journal::PlantSpec stored_plant(const core::snapshot& state) {
+  journal::PlantSpec stored;
+  if (const auto bytes = state.record(plant::spec_record)) stored.ParseFromString(*bytes);
+  return stored;
+}
+
 // Of what the caller saw when deciding: the spec's digest of a rack, the revision of a tray.
 absl::Status check_etag(const core::snapshot& state, const std::string& target, const std::string& etag) {
   if (etag.empty()) return absl::OkStatus();
   std::string now;
   if (const auto rack = state.rack(target); rack != nullptr) now = rack->spec().digest();
+  if (const auto plant = stored_plant(state); plant.plant() == target) now = plant.digest();
   if (const auto node = state.nodes->find(target); node != state.nodes->end()) now = etag_of(node->second.revision);
   if (const auto valve = state.valves->find(target); valve != state.valves->end()) now = etag_of(valve->second.revision);
   if (const auto pdu = state.pdus->find(target); pdu != state.pdus->end()) now = etag_of(pdu->second.revision);
@@ -118,7 +127,8 @@ class apply_answer final : public core::command_answer {
 };
 
 struct read_files {
-  std::vector<journal::RackSpec> own;  // at most one
+  std::vector<journal::RackSpec> own;     // at most one
+  std::vector<journal::PlantSpec> plant;  // this daemon's, at most one
   std::vector<std::string> others;
   std::vector<manifest::spec_error> errors;
 };
@@ -133,6 +143,10 @@ read_files read_specs(const Files& files, const std::string& instance) {
   for (journal::RackSpec& spec : read.racks) {
     if (spec.manifest().rack() == instance) found.own.push_back(std::move(spec));
     else found.others.push_back(spec.manifest().rack());
+  }
+  for (journal::PlantSpec& spec : read.plants) {
+    if (spec.plant() == instance) found.plant.push_back(std::move(spec));
+    else found.others.push_back(spec.plant());
   }
   return found;
 }
@@ -155,19 +169,25 @@ void fail_spec(pending_call& call, const std::vector<manifest::spec_error>& erro
 }
 
 template <class Response>
+void add_changes(Response& to, const std::vector<manifest::spec_change>& changes, const std::string& instance) {
+  to.add_racks(public_name(instance, instance));
+  for (const manifest::spec_change& change : changes) {
+    auto* added = to.add_changes();
+    added->set_rack(public_name(instance, instance));
+    added->set_key_path(change.key_path);
+    added->set_stored(change.before);
+    added->set_declared(change.after);
+  }
+}
+
+template <class Response>
 void fill_changes(Response& to, const read_files& files, const core::snapshot& state, const std::string& instance) {
   for (const std::string& other : files.others) to.add_other_racks(public_name(other, other));
   for (const journal::RackSpec& spec : files.own) {
-    to.add_racks(public_name(instance, instance));
     const auto stored = state.rack(instance);
-    for (const auto& change : manifest::changes(stored == nullptr ? journal::RackSpec() : stored->spec(), spec)) {
-      auto* added = to.add_changes();
-      added->set_rack(public_name(instance, instance));
-      added->set_key_path(change.key_path);
-      added->set_stored(change.before);
-      added->set_declared(change.after);
-    }
+    add_changes(to, manifest::changes(stored == nullptr ? journal::RackSpec() : stored->spec(), spec), instance);
   }
+  for (const journal::PlantSpec& spec : files.plant) add_changes(to, manifest::changes(stored_plant(state), spec), instance);
 }
 
 bool is_hex_digest(const std::string& text) {
@@ -317,24 +337,33 @@ void edge_service::apply(entry&& who, const v1::ApplyManifestRequest& request, c
     *response = with;
     call->end(absl::OkStatus());
   };
-  if (files.own.empty()) return done(prepared);
+  if (files.own.empty() && files.plant.empty()) return done(prepared);
+  auto what = std::make_shared<core::command>();
+  what->target = deps_.instance;
+  what->principal = principal_of(who.who);
+  what->request_id = request.request_id().empty() ? fresh_request_id() : request.request_id();
+  what->reason = request.reason();
+  what->validate_only = request.validate_only();
+  std::string stored_digest, digest;
+  if (files.own.empty()) {
+    what->verb = "plant_apply";
+    what->plant = std::make_shared<const journal::PlantSpec>(files.plant.front());
+    digest = what->plant->digest();
+    stored_digest = stored_plant(*state).digest();
+  } else {
+    what->verb = "manifest_apply";
+    what->spec = std::make_shared<const journal::RackSpec>(files.own.front());
+    digest = what->spec->digest();
+    if (const auto stored = state->rack(deps_.instance); stored != nullptr) stored_digest = stored->spec().digest();
+  }
+  what->request_digest = core::sha256(body_of(what->verb, request));
   if (absl::Status status = check_etag(*state, deps_.instance, request.etag()); !status.ok()) return call->fail(status);
-  const journal::RackSpec& spec = files.own.front();
-  prepared.set_etag(spec.digest());
-  if (const auto stored = state->rack(deps_.instance); stored != nullptr && stored->spec().digest() == spec.digest()) {
+  prepared.set_etag(digest);
+  if (stored_digest == digest) {
     operation_answer::fill_operation(*prepared.mutable_operation(), {"", "nothing to change", {}}, *state, deps_.instance,
                                      deps_.instance);
     return done(prepared);
   }
-  auto what = std::make_shared<core::command>();
-  what->verb = "manifest_apply";
-  what->target = deps_.instance;
-  what->spec = std::make_shared<const journal::RackSpec>(spec);
-  what->principal = principal_of(who.who);
-  what->request_id = request.request_id().empty() ? fresh_request_id() : request.request_id();
-  what->request_digest = core::sha256(body_of("manifest_apply", request));
-  what->reason = request.reason();
-  what->validate_only = request.validate_only();
   deps_.submit(std::move(what), std::make_shared<apply_answer>(call, response, std::move(prepared), deps_.hub, deps_.instance));
 }
 

@@ -93,12 +93,20 @@ struct plant_client::line {
   absl::Status broken = absl::FailedPreconditionError("no plant is declared");
   std::shared_ptr<plant::Plant::Stub> stub;
   std::shared_ptr<open_demand> open;
+  bool stopped = false;
 };
 
 plant_client::plant_client(plant_wire wire) : wire_(std::move(wire)), line_(std::make_shared<line>()) {}
 
+// What is open lives on by itself until it has answered.
 plant_client::~plant_client() {
+  const std::lock_guard lock(line_->mutex);
+  if (line_->open != nullptr) line_->open->context.TryCancel();
+}
+
+void plant_client::stop() {
   std::unique_lock lock(line_->mutex);
+  line_->stopped = true;
   if (line_->open != nullptr) line_->open->context.TryCancel();
   line_->ended.wait(lock, [this] { return line_->open == nullptr; });
 }

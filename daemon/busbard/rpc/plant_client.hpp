@@ -21,8 +21,9 @@ struct plant_wire {
 class plant_client final : public plant::plant_port {
  public:
   explicit plant_client(plant_wire wire);
-  // Ends the open call and waits for its answer.
   ~plant_client() override;
+  // Ends the open call, waits until its answer is given, and takes no more. Never from within an answer.
+  void stop();
 
   // unix:/path or host:port; another one than before is connected to anew. Any thread.
   void connect(const std::string& address) override;
