@@ -7,6 +7,7 @@
 #include "actors/manifest/values.hpp"
 #include "daemon/cli/acting.hpp"
 #include "daemon/cli/acting_equipment.hpp"
+#include "daemon/cli/acting_plant.hpp"
 #include "daemon/cli/condition.hpp"
 #include "daemon/cli/context.hpp"
 #include "daemon/cli/explain.hpp"
@@ -93,7 +94,7 @@ void add_acting(CLI::App& app, options& said, const std::string& what) {
 CLI::App* add_reader(CLI::App& root, options& said, const std::string& verb, const std::string& help) {
   CLI::App* app = root.add_subcommand(verb, help);
   app->add_option("kind", said.kind_word,
-                  "racks, nodes, shelves, controllers, valves, pdus, detectors, endpoints, operations (ops), events, daemons, readings; watch also: cooling")
+                  "racks, nodes, shelves, controllers, valves, pdus, cdus, detectors, endpoints, operations (ops), events, daemons, readings; watch also: cooling")
       ->required();
   app->add_option("names", said.names, "r01, r01/c07, r01/c[01-04]");
   app->add_option("--filter", said.filter, "field=value terms, as status.step=CONFIGURED");
@@ -223,6 +224,15 @@ void add_equipment(CLI::App& root, options& said) {
   add_duration(*cap, "--lease", said.length, "so long (until it is taken back)");
 }
 
+void add_plant(CLI::App& root, options& said) {
+  CLI::App* cdu = add_group(root, "cdu", "a CDU's set-points, each time under a lease that lapses");
+  CLI::App* set = add_act(*cdu, said, "set", "hold it at a supply temperature, a pressure, or both", "cdu01");
+  set->add_option("--supply", said.supply_c, "coolant to the racks, degrees Celsius")->type_name("CELSIUS");
+  set->add_option("--dp", said.dp_kpa, "pressure difference over the racks")->type_name("KPA");
+  add_duration(*set, "--lease", said.length, "yours so long, at most 2h (10m)");
+  add_act(*cdu, said, "release", "give it back before the lease lapses", "cdu01");
+}
+
 void add_actors(CLI::App& root, options& said) {
   CLI::App* manifest_group = add_group(root, "manifest", "declare racks");
   add_act(*manifest_group, said, "apply", "store what files declare", "folder or files");
@@ -243,6 +253,7 @@ void add_actors(CLI::App& root, options& said) {
       ->add_option("--pin", said.pin, "SHA-256 of the certificate");
   add_leak(root, said);
   add_equipment(root, said);
+  add_plant(root, said);
   CLI::App* bmc = add_group(root, "bmc", "act on BMCs");
   add_act(*bmc, said, "release", "give the BMC back with its factory password", "r01/c07");
   add_act(*bmc, said, "unlock", "reset the count of refused logins", "r01/c07");
@@ -285,6 +296,7 @@ const std::map<std::string, actor> actors{
     {"rack shutdown", &rack_shutdown},   {"rack status", &rack_status},     {"node retry", &node_retry},
     {"node trust", &node_trust},         {"bmc release", &bmc_release},     {"bmc unlock", &bmc_unlock},
     {"ops cancel", &operation_cancel},   {"leak status", &leak_status},
+    {"cdu set", &cdu_set},               {"cdu release", &cdu_release},
     {"valve open", &valve_open},         {"valve close", &valve_close},     {"valve set", &valve_set},
     {"valve release", &valve_release},   {"power on", &power_on},           {"power off", &power_off},
     {"power cycle", &power_cycle},       {"power cap", &power_cap}};
@@ -318,7 +330,7 @@ exit_code dispatch(options& said, context& world) {
   const kind_info* of = kind_named(said.kind_word);
   if (act == actors.end() && of == nullptr) {
     world.err << fmt::format(
-        "busbar: '{}' is no kind: racks, nodes, shelves, controllers, valves, pdus, detectors, endpoints, operations (ops), events, daemons\n",
+        "busbar: '{}' is no kind: racks, nodes, shelves, controllers, valves, pdus, cdus, detectors, endpoints, operations (ops), events, daemons\n",
         said.kind_word);
     return exit_code::usage;
   }
@@ -352,7 +364,7 @@ std::string footer_text() {
   return text +
          "A name that no daemon holds is 2, by every command. Of several codes the one that must not be missed is given.\n"
          "Names: r01, r01/c07 (compute), r01/s01 (switch), r01/p01 (shelf), r01/m01 (controller), r01/supply (valve),\n"
-         "r01/u01 (PDU), r01/operations/12; lists: r01/c[01-04,07].\n"
+         "r01/u01 (PDU), cdu01, r01/operations/12; lists: r01/c[01-04,07].\n"
          "BUSBAR_RUN_DIR: the folder with the daemons' sockets (/run/busbar). Any word that is shown: busbar explain WORD.";
 }
 

@@ -107,7 +107,7 @@ bool is_old(const google::protobuf::Message& item) {
 }
 
 bool may_be_old(const google::protobuf::Message& item) {
-  return is_old<v1::Rack>(item) || is_old<v1::Node>(item) || is_old<v1::Shelf>(item) || is_old<v1::Valve>(item) || is_old<v1::Pdu>(item);
+  return is_old<v1::Rack>(item) || is_old<v1::Node>(item) || is_old<v1::Shelf>(item) || is_old<v1::Valve>(item) || is_old<v1::Pdu>(item) || is_old<v1::Cdu>(item);
 }
 
 }  // namespace

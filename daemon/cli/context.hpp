@@ -38,6 +38,8 @@ struct options {
   std::string request_id;
   std::string etag;
   std::string members;
+  std::optional<double> supply_c;   // cdu set
+  std::optional<double> dp_kpa;
   std::optional<double> gpu_watts;      // power cap --gpu-watts
   bool off = false;                     // power cap --off
   std::optional<double> to_percent;     // valve set --to

@@ -115,7 +115,8 @@ void write_table(const Message& message, const FieldDescriptor& field, member_ki
 }
 
 // NamedReading has a message inside, which a table does not show.
-void write_readings(const v1::RackStatus& status, const std::string& indent, std::string& out) {
+template <class Status>
+void write_readings(const Status& status, const std::string& indent, std::string& out) {
   std::vector<row> rows;
   for (const auto& named : status.readings()) {
     const auto& reading = named.reading();
@@ -159,6 +160,8 @@ void write_field(const Message& message, const FieldDescriptor& field, member_ki
   out += fmt::format("{}{}\n", indent, label(field));
   const auto* status = dynamic_cast<const v1::RackStatus*>(&message);
   if (status != nullptr && field.name() == "readings") return write_readings(*status, indent + "  ", out);
+  const auto* of_cdu = dynamic_cast<const v1::CduStatus*>(&message);
+  if (of_cdu != nullptr && field.name() == "readings") return write_readings(*of_cdu, indent + "  ", out);
   if (field.is_map()) return write_map(message, field, indent + "  ", out);
   if (field.is_repeated()) return write_table(message, field, kind, indent + "  ", out);
   write_fields(of->GetMessage(message, &field), kind, indent + "  ", out);

@@ -23,6 +23,7 @@ constexpr auto table = std::to_array<kind_info>({
      "ControllerList", "ListShelvesResponse"},
     {kind::valves, "valves", "valve", "", "Valve", "GetValve", "ListValves", "ValveList"},
     {kind::pdus, "pdus", "pdu", "", "Pdu", "GetPdu", "ListPdus", "PduList"},
+    {kind::cdus, "cdus", "cdu", "", "Cdu", "GetCdu", "ListCdus", "CduList"},
     {kind::detectors, "detectors", "detector", "", "LeakDetector", "", "ListDetectors", "DetectorList"},
     {kind::endpoints, "endpoints", "endpoint", "", "Endpoint", "GetEndpoint", "ListEndpoints",
      "EndpointList"},

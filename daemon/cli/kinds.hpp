@@ -11,7 +11,7 @@
 
 namespace busbar::cli {
 
-enum class kind { racks, nodes, shelves, controllers, valves, pdus, detectors, endpoints, operations, events, daemons };
+enum class kind { racks, nodes, shelves, controllers, valves, pdus, cdus, detectors, endpoints, operations, events, daemons };
 
 struct kind_info {
   kind id;

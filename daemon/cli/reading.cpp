@@ -147,6 +147,8 @@ void get_by_name(session& with, const kind_info& of, const std::string& name, li
 
 // Collections under a rack may be asked for by the rack's name: get nodes r01.
 bool is_parent(const kind_info& of, const std::string& name) {
+  if (name.starts_with("cdus/")) return of.id != kind::cdus;
+  if (name.starts_with("plants/")) return name.find('/', 7) == std::string::npos;
   return of.get_method.empty() || (of.id != kind::racks && name.find('/', 6) == std::string::npos);
 }
 
@@ -170,6 +172,8 @@ void list_all(session& with, const kind_info& of, const std::string& parent, lis
 
 // The kind that a name says itself to be.
 const kind_info* kind_of_name(const std::string& name) {
+  if (name.starts_with("cdus/")) return &info_of(kind::cdus);
+  if (name.starts_with("plants/")) return name.find("/operations/") == std::string::npos ? nullptr : &info_of(kind::operations);
   const std::size_t rack = name.find('/', 6);
   if (rack == std::string::npos) return &info_of(kind::racks);
   return kind_named(name.substr(rack + 1, name.find('/', rack + 1) - rack - 1));

@@ -20,8 +20,10 @@ std::vector<endpoint> endpoints_for(const options& said, const context& world) {
 }
 
 std::string rack_of(const std::string& name) {
-  if (!name.starts_with("racks/")) return "";
-  return name.substr(6, name.find('/', 6) - 6);
+  for (const std::string_view site : {"racks/", "plants/"}) {
+    if (name.starts_with(site)) return name.substr(site.size(), name.find('/', site.size()) - site.size());
+  }
+  return "";
 }
 
 }  // namespace

@@ -135,6 +135,37 @@ row pdu_row(const v1::Pdu& pdu, bool wide) {
                     {pdu.address(), outlets});
 }
 
+std::string cdu_reading(const v1::CduStatus& status, std::string_view name) {
+  for (const v1::NamedReading& one : status.readings()) {
+    if (one.name() != name) continue;
+    const bool good = one.reading().has_value() && one.reading().quality() == v1::QUALITY_GOOD;
+    return good ? fmt::format("{:.1f}", one.reading().value()) : "unknown";
+  }
+  return "unknown";
+}
+
+row cdu_row(const v1::Cdu& cdu, bool wide) {
+  const v1::CduStatus& status = cdu.status();
+  std::vector<std::string> racks;
+  for (const std::string& rack : cdu.racks()) racks.push_back(short_name(rack));
+  const auto set = [](bool known, double value) { return known ? fmt::format("{:g}", value) : std::string("unknown"); };
+  std::string pumps;
+  for (const v1::Pump& pump : status.pumps()) {
+    const bool good = pump.speed().has_value() && pump.speed().quality() == v1::QUALITY_GOOD;
+    pumps += (pumps.empty() ? "" : " ") + (good ? fmt::format("{:.0f}%", pump.speed().value()) : std::string("unknown"));
+  }
+  const std::string why = status.waits_for().empty() ? condition_text(cdu.conditions()) : status.waits_for();
+  const std::string held = !status.has_lease() ? ""
+                                               : fmt::format("{} until {}", status.lease().holder(),
+                                                             google::protobuf::util::TimeUtil::ToString(status.lease().until()).substr(0, 19));
+  return header_and(wide,
+                    {short_name(cdu.name()), status.mode(), health_word(status.health()), cdu_reading(status, "supply"),
+                     set(status.has_supply_set_point_c(), status.supply_set_point_c()), cdu_reading(status, "dp"),
+                     set(status.has_dp_set_point_kpa(), status.dp_set_point_kpa()), cdu_reading(status, "flow"), pumps,
+                     fmt::format("{}", fmt::join(racks, " ")), why},
+                    {cdu.protocol(), cdu.address(), held});
+}
+
 row endpoint_row(const v1::Endpoint& endpoint, bool wide) {
   return header_and(wide,
                     {short_name(endpoint.name()), word(v1::Endpoint::State_Name(endpoint.state())),
@@ -190,6 +221,9 @@ row header_of(kind of, bool wide) {
                         {"CONTROLLER", "AUTHORITY", "FAIL", "OPERATION"});
     case kind::pdus:
       return header_and(wide, {"NAME", "SPEAKS", "OUTLETS", "POWER", "HEALTH", "WHY"}, {"ADDRESS", "EACH"});
+    case kind::cdus:
+      return header_and(wide, {"NAME", "MODE", "HEALTH", "SUPPLY C", "SET", "DP KPA", "SET", "FLOW", "PUMPS", "RACKS", "WHY"},
+                        {"SPEAKS", "ADDRESS", "HELD BY"});
     case kind::detectors:
       return header_and(wide, {"MEMBER", "DETECTOR", "VERDICT", "REACTION", "WHY"}, {"NAME"});
     case kind::nodes:
@@ -223,6 +257,7 @@ row row_of(const google::protobuf::Message& item, bool wide, wall_time now) {
     return detector_row(*detector, wide);
   if (const auto* valve = dynamic_cast<const v1::Valve*>(&item)) return valve_row(*valve, wide, now);
   if (const auto* pdu = dynamic_cast<const v1::Pdu*>(&item)) return pdu_row(*pdu, wide);
+  if (const auto* cdu = dynamic_cast<const v1::Cdu*>(&item)) return cdu_row(*cdu, wide);
   if (const auto* endpoint = dynamic_cast<const v1::Endpoint*>(&item)) return endpoint_row(*endpoint, wide);
   if (const auto* operation = dynamic_cast<const v1::Operation*>(&item))
     return operation_row(*operation, wide, now);

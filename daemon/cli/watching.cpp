@@ -213,6 +213,7 @@ std::string default_condition(kind of) {
     case kind::valves:
       return "proof=proven";
     case kind::pdus:
+    case kind::cdus:
       return "health=GOOD";
     case kind::detectors:
     case kind::events:
