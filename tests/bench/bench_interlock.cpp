@@ -341,6 +341,8 @@ int main(int argc, char** argv) {
   print_bound("leaks in logic", leaks_wanted, logic.missed, "missed");
   print_bound("faults on the wire", wire.faults, wire.false_trips, "false trips");
   print_bound("leaks on the wire", wire.leaks, wire.missed, "missed");
+  std::printf("%d of %d faults on the wire that last were shown unknown when their time was over\n",
+              wire.shown, wire.lasting);
   std::printf("after wetting and confirm time at most %lld ms in logic, %.0f ms on the wire\n",
               static_cast<long long>(logic.worst_ms), wire.worst_ms);
   const int false_trips = logic.false_trips + wire.false_trips;
@@ -354,5 +356,6 @@ int main(int argc, char** argv) {
                   3.0 / faults_wanted, 3.0 / leaks_wanted, 3.0 / std::max(1, wire.faults),
                   3.0 / std::max(1, wire.leaks), wire.realtime)
           .c_str());
-  return false_trips == 0 && missed == 0 ? 0 : 1;
+  // Faults that the interlock does not see prove nothing.
+  return false_trips == 0 && missed == 0 && wire.shown == wire.lasting ? 0 : 1;
 }

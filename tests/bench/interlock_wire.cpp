@@ -73,7 +73,25 @@ struct try_row {
   std::string tray;
   std::int64_t wet_ns = 0;
   std::int64_t tripped_ns = -1;
+  bool lasting = false;
+  bool shown = false;
 };
+
+// Frozen is dry, and stale, flapping and a lost bus are over when the look at the end comes.
+bool lasts(std::string_view name) {
+  return name != "frozen" && name != "stale" && name != "flapping" && name != "bus_lost";
+}
+
+bool shows_unknown(const Status& status, const std::string& tray) {
+  for (const interlock::DeviceStatus& device : status.devices()) {
+    if (device.name() != tray) continue;
+    return std::any_of(device.detectors().begin(), device.detectors().end(),
+                       [](const interlock::DetectorReading& each) {
+                         return each.verdict() == interlock::DetectorReading::UNKNOWN;
+                       });
+  }
+  return false;
+}
 
 class rack_counts {
  public:
@@ -124,6 +142,8 @@ void rack_counts::faults(int wanted) {
     const Status last = rack_.link().last();
     for (const TripStatus& each : last.open_trips()) tripped.emplace(each.scope(), now_ns());
     for (try_row& each : tries) {
+      each.lasting = lasts(each.fault);
+      each.shown = shows_unknown(last, each.tray);
       const auto hit = tripped.find(each.tray);
       if (hit != tripped.end() || tripped.contains(rack_.name())) each.tripped_ns = now_ns();
       if (each.tripped_ns >= 0)
@@ -190,11 +210,13 @@ wire_counts count_on_the_wire(const std::string& programs, int faults, int leaks
     for (std::thread& each : drivers) each.join();
     counts.realtime = std::all_of(rig.racks().begin(), rig.racks().end(),
                                   [](const auto& each) { return each->link().last().realtime(); });
-    if (rows != nullptr) *rows << "what,fault,tray,confirm_ms,wet_ns,tripped_ns\n";
+    if (rows != nullptr) *rows << "what,fault,tray,confirm_ms,wet_ns,tripped_ns,lasting,shown\n";
     for (const auto& rack : all) {
       for (const try_row& each : rack->rows) {
         const bool leak = each.what == "leak";
         (leak ? counts.leaks : counts.faults) += 1;
+        counts.lasting += each.lasting ? 1 : 0;
+        counts.shown += each.lasting && each.shown ? 1 : 0;
         counts.false_trips += !leak && each.tripped_ns >= 0 ? 1 : 0;
         counts.missed += leak && each.tripped_ns < 0 ? 1 : 0;
         if (leak && each.tripped_ns >= 0)
@@ -202,7 +224,7 @@ wire_counts count_on_the_wire(const std::string& programs, int faults, int leaks
                                      static_cast<double>(each.tripped_ns - each.wet_ns) / 1e6 - confirm_ms);
         if (rows != nullptr)
           *rows << each.what << ',' << each.fault << ',' << each.tray << ',' << confirm_ms << ','
-                << each.wet_ns << ',' << each.tripped_ns << '\n';
+                << each.wet_ns << ',' << each.tripped_ns << ',' << each.lasting << ',' << each.shown << '\n';
       }
     }
   }

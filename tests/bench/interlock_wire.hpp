@@ -8,6 +8,8 @@ namespace busbar::bench {
 
 struct wire_counts {
   int faults = 0;
+  int lasting = 0;  // of the faults: those that stay and make a detector unknown
+  int shown = 0;    // of these: shown unknown by the interlock when their time was over
   int false_trips = 0;
   int leaks = 0;
   int missed = 0;
