@@ -42,6 +42,15 @@ void actuator::lose_power() {
   if (design_.on_power_loss == fail_action::in_place) command_ = motor_;
 }
 
+void actuator::jam(bool stuck) {
+  if (jammed_ && !stuck) {
+    motor_ = stem_;
+    stopped_at_ = stem_;
+    sliding_ = false;
+  }
+  jammed_ = stuck;
+}
+
 void actuator::creep(double by) {
   stem_ = std::clamp(stem_ + by, 0.0, 1.0);
 }

@@ -42,7 +42,8 @@ class actuator {
   // Where the motor stands, which is what a position sensor on its shaft shows whatever the stem does.
   double motor() const { return motor_; }
   bool moving() const { return motor_ != goal(); }
-  void jam(bool stuck) { jammed_ = stuck; }
+  // Free again, it goes on from where its stem stands.
+  void jam(bool stuck);
   void stick(double stiction) { design_.stiction = stiction; }
   // The stem goes by itself, the motor stands: until the motor takes it along again.
   void creep(double by);
