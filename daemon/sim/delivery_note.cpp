@@ -78,10 +78,11 @@ std::string pdu_rows(const site& described, int rack) {
       continue;
     }
     out << "  - {name: " << each.member.substr(each.member.find('/') + 1)
-        << ", protocol: snmp, dialect: " << name_of(family_of_pdu(each.ordinal)) << ", address: \"" << each.address
-        << ":1161\", login: {user: pdu, password_file: pdu.pw},\n     outlets: [";
+        << ", protocol: snmp, dialect: " << name_of(family_of_pdu(each.ordinal)) << ", address: \""
+        << each.address << ":1161\", login: {user: pdu, password_file: pdu.pw},\n     outlets: [";
     for (int shelf = 1; shelf <= described.sku().shelves; ++shelf) {
-      out << (shelf == 1 ? "" : ", ") << "{id: \"" << shelf << "\", feeds: p" << (shelf < 10 ? "0" : "") << shelf << "}";
+      out << (shelf == 1 ? "" : ", ") << "{id: \"" << shelf << "\", feeds: p" << (shelf < 10 ? "0" : "")
+          << shelf << "}";
     }
     out << "]}\n";
   }
@@ -103,7 +104,11 @@ std::string manifest_text(const site& described, int rack) {
       << ".200.1:8443\", login: {user: reader, password_file: cdu01.pw}, connector: " << name.str()
       << ", detectors: [" << name.str() << "_rope, " << name.str() << "_pan],\n"
       << "  flow_min_lpm: " << sku.flow_min_lpm << ", dp_kpa: [20, 120], supply_max_c: " << supply_max_c
-      << ", pressure_max_kpa: " << pressure_max_kpa << "}\n"
+      << ", pressure_max_kpa: " << pressure_max_kpa;
+  if (!described.options().plant.empty()) {
+    out << ", plant: \"" << described.options().plant << "\"";
+  }
+  out << "}\n"
       << "power: {inrush_limit_a: " << sku.inrush_limit_a << ", inrush_per_tray_a: " << sku.inrush_per_tray_a
       << ", group_interval: " << milliseconds(described.timings().group_interval)
       << ", rack_limit_kw: " << sku.rack_limit_kw << "}\nfactory_logins:\n";
@@ -113,7 +118,8 @@ std::string manifest_text(const site& described, int rack) {
   if (described.options().rack_controllers) {
     out << "  rack_controller: {user: root, password_file: factory.pw}\nvalves:\n";
     for (const char* const valve : {"supply", "return"}) {
-      out << "  - {name: " << valve << ", kind: isolation, member: m01, authority: busbar, fail_position: hold, stroke: "
+      out << "  - {name: " << valve
+          << ", kind: isolation, member: m01, authority: busbar, fail_position: hold, stroke: "
           << milliseconds(described.timings().valve_stroke) << "}\n";
     }
     out << "  - {name: flow, kind: control, member: m01, authority: busbar, fail_position: hold, stroke: "
@@ -129,6 +135,23 @@ std::string manifest_text(const site& described, int rack) {
           << "\", serial: " << each.serial << ", address: " << each.address << "}\n";
     }
   }
+  return out.str();
+}
+
+// The plant's own declaration: the CDU keeps its loops, Busbar sets their set-points.
+std::string plant_text(const site& described) {
+  std::ostringstream out;
+  out << "apiVersion: busbar.v1\nkind: Plant\nplant: plant1\nsite: lab\ncdus:\n"
+      << "  - name: cdu01\n    protocol: redfish\n    address: \"" << described.options().network
+      << ".200.1:8443\"\n    login: {user: root, password_file: factory.pw}\n    authority: device\n    "
+         "racks:\n";
+  for (int rack = 1; rack <= described.options().racks; ++rack) {
+    out << "      - {rack: r" << (rack < 10 ? "0" : "") << rack << ", rated_lpm: " << described.rated_lpm()
+        << "}\n";
+  }
+  out << "    supply_c: 32\n    supply_limits_c: [20, 45]\n    dp_kpa: 60\n    dp_limits_kpa: [20, 80]\n    "
+         "pumps: "
+      << cdu_pumps << "\n";
   return out.str();
 }
 
@@ -302,14 +325,16 @@ absl::Status write_delivery_note(const site& described, const std::string& folde
     files.emplace_back("manifests/r" + std::string(rack < 10 ? "0" : "") + std::to_string(rack) + ".yaml",
                        manifest_text(described, rack));
   }
+  // Without a daemon of role plant nobody would take it.
+  if (!described.options().plant.empty()) files.emplace_back("plants/plant1.yaml", plant_text(described));
   for (const auto& [name, text] : files) {
     if (const absl::Status written = write_file(base / name, text); !written.ok()) {
       return written;
     }
   }
-  for (const auto& [name, secret] : {std::pair{"factory.pw", described.factory_password()},
-                                     std::pair{"cdu01.pw", described.reader_password()},
-                                     std::pair{"pdu.pw", described.pdu_secret()}}) {
+  for (const auto& [name, secret] :
+       {std::pair{"factory.pw", described.factory_password()},
+        std::pair{"cdu01.pw", described.reader_password()}, std::pair{"pdu.pw", described.pdu_secret()}}) {
     if (const absl::Status written = write_file(base / name, secret + "\n", true); !written.ok()) {
       return written;
     }

@@ -34,6 +34,7 @@ struct site_options {
   std::uint64_t seed = 1;
   bool rack_controllers = false;   // a controller with isolation valves for each rack, r01/m01
   std::string network = "127.18";  // the first two octets; another one lets several simulators run on a host
+  std::string plant;               // where a plant daemon serves the racks; empty: none is declared
   instant start{0};                // what `now` is at construction
   std::chrono::system_clock::time_point wall_start{};  // wall time at `start`, for DateTime properties
 };

@@ -11,6 +11,7 @@ constexpr const char* usage =
     "\n"
     "  busbar-sim run --state-dir DIR [--racks N] [--sku vr-nvl72|vr-4x1] [--profile quick|instant|real]\n"
     "                 [--seed S] [--ideal] [--no-rack-controllers] [--stamp-writes] [--network 127.18]\n"
+    "                 [--plant unix:PATH]\n"
     "  busbar-sim fault add KIND TARGET [--at D] [--for D] [--severity X] [--value V] --state-dir DIR\n"
     "  busbar-sim fault list | kinds | clear [ID | KIND [TARGET]] --state-dir DIR\n"
     "  busbar-sim load PATTERN TARGET --state-dir DIR\n"
@@ -20,6 +21,7 @@ constexpr const char* usage =
     "\n"
     "--state-dir may be given as BUSBAR_SIM_STATE_DIR. --ideal: devices answer at once; no figure uses it.\n"
     "--network: rack n answers on NETWORK.n.x; give another one to each simulator on a host.\n"
+    "--plant: the site's files also declare plant1, which holds cdu01 and serves the racks there.\n"
     "Durations: 250ms, 10s, 2m. journal -o json prints one object a line.\n";
 
 }  // namespace
@@ -29,7 +31,7 @@ int main(int count, char** texts) {
   const arguments line =
       parse_arguments(count, texts, {"--ideal", "--rack-controllers", "--no-rack-controllers", "--stamp-writes", "-f", "--help", "-h"},
                       {"--state-dir", "--racks", "--sku", "--profile", "--seed", "--at", "--for",
-                       "--severity", "--value", "--network", "-o", "--output", "--listen"});
+                       "--severity", "--value", "--network", "--plant", "-o", "--output", "--listen"});
   if (line.has("--help") || line.has("-h")) {
     std::fputs(usage, stdout);
     return exit_done;

@@ -436,6 +436,7 @@ int run_command(const arguments& line) {
   options.profile = line.value("--profile", "quick");
   options.rack_controllers = !line.has("--no-rack-controllers");
   options.network = line.value("--network", options.network);
+  options.plant = line.value("--plant", "");
   options.seed = static_cast<std::uint64_t>(*seed);
   options.start = monotonic_now();
   options.wall_start = std::chrono::system_clock::now();
