@@ -9,6 +9,7 @@
 #include <map>
 
 #include "actors/core/journal_actor.hpp"
+#include "actors/core/mutant.hpp"
 #include "actors/core/operations_actor.hpp"
 #include "actors/pdu/pdu_actor.hpp"
 #include "actors/shelf/cap_actor.hpp"
@@ -194,6 +195,19 @@ TEST_F(equipment_actors, a_valve_is_told_when_its_intent_is_durable_and_proven_w
   EXPECT_EQ(board_->find("r01/valves/supply/position")->value, 0);
   EXPECT_EQ(log_->load()->open_intents.size(), 0U);
 }
+
+#ifdef BUSBAR_MUTANTS
+TEST_F(equipment_actors, a_valve_told_before_its_intent_is_durable_would_be_seen) {
+  advance(2s);
+  core::switch_mutant("valve_written_before_durable");
+  const bool taken =
+      submit(valve_, command("valve_set", "r01/supply", {{"opening_percent", "0"}}), "operations/1");
+  core::switch_mutant("");
+  ASSERT_TRUE(taken);
+  ASSERT_EQ(stem_->intents_at_write.size(), 1U);
+  EXPECT_EQ(stem_->intents_at_write[0], 0U);
+}
+#endif
 
 TEST_F(equipment_actors, a_valve_is_read_each_second_and_four_times_a_second_while_it_moves) {
   advance(3s);
