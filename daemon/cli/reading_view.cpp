@@ -134,7 +134,7 @@ std::string sparkline(const std::deque<std::optional<double>>& values, std::size
 cooling_view::cooling_view(std::string rack) : rack_(std::move(rack)) {
   for (const auto& [point, label] :
        {std::pair{"power", "power"}, std::pair{"flow", "flow"}, std::pair{"supply_temperature", "supply"},
-        std::pair{"return_temperature", "return"}, std::pair{"dp", "pressure difference"}}) {
+        std::pair{"return_temperature", "return"}, std::pair{"dp", "dp"}}) {
     series made;
     made.label = label;
     fixed_.emplace_back(rack_ + "/" + point, std::move(made));

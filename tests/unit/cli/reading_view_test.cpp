@@ -47,7 +47,7 @@ TEST(reading_view, a_row_has_name_value_quality_and_age) {
   *point.mutable_reading() = reading(1'021, "W", v1::QUALITY_STALE);
   point.mutable_reading()->set_source("/redfish/v1/X");
   EXPECT_THAT(point_row(point, testing::sample_now()),
-              ElementsAre("r01/c07/gpu0/power", "1021 W", "stale", "2m00s", "/redfish/v1/X"));
+              ElementsAre("r01/c07/gpu0/power", "1021 W", "stale", "2m05s", "/redfish/v1/X"));
   point.set_name("racks/r01/flow");
   EXPECT_EQ(point_row(point, testing::sample_now())[0], "r01/flow");
   point.set_name("racks/r01/valves/supply/position");
@@ -85,12 +85,12 @@ TEST(reading_view, cooling_of_a_rack_is_a_line_a_reading) {
                                               "  flow                     133 L/min  ▁▃▆█",  //
                                               "  supply                      28 Cel  ▄▄▄▄",  //
                                               "  return                     unknown      ",  //
-                                              "  pressure difference        unknown      ",  //
+                                              "  dp                         unknown      ",  //
                                               "  valve supply                  100%  ▄▄▄▄",  //
                                               "  cdu01 pump1                    90%  ▁▃▆█"));
   EXPECT_THAT(view.lines(3, 80).back(), ::testing::HasSubstr("and 6 more rows"));
   EXPECT_EQ(view.line(testing::sample_now()).substr(21),
-            "r01  power 129 kW  flow 133 L/min  supply 28 Cel  return unknown  pressure difference unknown  "
+            "r01  power 129 kW  flow 133 L/min  supply 28 Cel  return unknown  dp unknown  "
             "valve supply 100%  cdu01 pump1 90%");
 }
 
