@@ -12,7 +12,7 @@ namespace {
 
 constexpr double own_most_speed = 0.72;  // in its own mode; direct duty goes to full speed
 constexpr double own_least_speed = 0.15;
-constexpr double head_integral_s = 1.2;
+constexpr double head_integral_s = 0.5;
 constexpr double trim_integral_s = 25.0;
 constexpr double most_trim_c = 3.0;
 constexpr instant shortest_override = std::chrono::seconds(2);
