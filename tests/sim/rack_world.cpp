@@ -269,6 +269,7 @@ void rack_world::wire_rack() {
     return "0badc0de-0000-4000-8000-" + std::to_string(100'000'000'000 + ++*number);
   };
   with.open_agent_gate = [](const std::string&) {};
+  with.outlets = options_.outlets;
   with.instance = rack_name;
   with.site_dir = note.folder;
   rack_ = rack::spawn_rack(sim.actors(), std::move(with));
@@ -333,7 +334,7 @@ std::optional<std::string> rack_world::run(const std::string& verb, const std::s
   command->arguments = std::move(arguments);
   command->request_id = "request-" + std::to_string(next_request_++);
   command->request_digest = std::string(32, 'd');
-  command->principal.set_name("test");
+  command->principal.set_name(who);
   command->reason = "a scenario";
   if (verb == "manifest_apply") command->spec = std::make_shared<const journal::RackSpec>(spec_);
   std::uint64_t asked_in_life = 0;

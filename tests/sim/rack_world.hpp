@@ -32,6 +32,7 @@ namespace busbar::test_support {
 struct world_options {
   bool on_disk = false;        // RocksDB in a temporary folder, closed and opened again at each crash
   bool interlock_sees = true;  // its detectors follow the truth; else they stay as a test sets them
+  std::shared_ptr<devices::outlet_factory> outlets;              // of rack PDUs; null: there are none
   std::function<void(journal::RackSpec&)> change_spec;           // another site than the delivered one
   std::function<std::string(const std::string&)> change_leases;  // what is announced, from what was delivered
 };
@@ -55,6 +56,7 @@ class rack_world {
   std::optional<std::string> run(const std::string& verb, const std::string& target,
                                  std::map<std::string, std::string> arguments = {});
   const ended_operation& ended() const { return ended_; }
+  std::string who = "test";  // gives the commands
   // Lets so much time pass, with every invariant watched.
   std::optional<std::string> pass(std::chrono::milliseconds time);
   // kill -9 and the next start. Never called from within an actor's or device's turn: from a scenario, or an
