@@ -38,6 +38,7 @@ const std::map<fault, absl::StatusCode> other_kinds = {
     {fault::POSITION_OUT_OF_RANGE, absl::StatusCode::kOutOfRange},
     {fault::BMC_UNREACHABLE, absl::StatusCode::kUnavailable},
     {fault::PDU_UNREACHABLE, absl::StatusCode::kUnavailable},
+    {fault::POWER_LOST, absl::StatusCode::kUnavailable},
     {fault::POWER_MEASUREMENT_STALE, absl::StatusCode::kUnavailable},
     {fault::VALVE_UNPROVEN, absl::StatusCode::kUnknown},
     {fault::OUTLET_UNPROVEN, absl::StatusCode::kUnknown},
