@@ -204,7 +204,7 @@ void plant_engine::expire() {
     end_operation("CANCELLED", {}, "the lease lapsed first");
     end_override("override_lapsed", "lapsed");
   }
-  if (cdu().has_lease()) wake_by(run().lease_until_ns);
+  if (cdu().has_lease() && run().lease_until_ns > now_.monotonic_ns) wake_by(run().lease_until_ns);
   for (const auto& [rack, need] : run().needs) {
     if (need.until_ns > now_.monotonic_ns) wake_by(need.until_ns);
   }
