@@ -98,6 +98,7 @@ class https_face::impl {
     tls_context context;
     std::shared_ptr<device_line> line = std::make_shared<device_line>();
     std::vector<std::weak_ptr<connection>> streams;
+    bool reports_under_way = false;  // receive thread: asked of the model, not sent yet
   };
 
   void beat();
@@ -354,13 +355,16 @@ void https_face::impl::beat() {
 }
 
 void https_face::impl::send_reports(const std::string& address) {
-  if (!backend_.reports) {
+  const auto found = listeners_.find(address);
+  // A model that is behind gets no more to do: a second without reports is better than a minute's backlog.
+  if (!backend_.reports || found == listeners_.end() || std::exchange(found->second->reports_under_way, true)) {
     return;
   }
   loop_.post([this, address] {
     for (const std::string& report : backend_.reports(address)) {
       send_event(address, report, true);
     }
+    asio::post(io_, [on] { on->reports_under_way = false; });
   });
 }
 
