@@ -360,7 +360,7 @@ void https_face::impl::send_reports(const std::string& address) {
   if (!backend_.reports || found == listeners_.end() || std::exchange(found->second->reports_under_way, true)) {
     return;
   }
-  loop_.post([this, address] {
+  loop_.post([this, address, on = found->second.get()] {
     for (const std::string& report : backend_.reports(address)) {
       send_event(address, report, true);
     }
