@@ -79,13 +79,16 @@ def until(look, what, seconds=60):
 class Site:
     """One simulated site and the programs that run its racks."""
 
-    def __init__(self, programs, sku="vr-4x1", profile="instant", racks=1, seed=1, state_dirs=None):
+    def __init__(self, programs, sku="vr-4x1", profile="instant", racks=1, seed=1, state_dirs=None, plant=False):
         self.programs = programs
         self.racks = ["r%02d" % (n + 1) for n in range(racks)]
         self.arguments = ["--racks", str(racks), "--profile", profile, "--seed", str(seed), "--sku", sku]
         self.state_dirs = state_dirs or {}
         self.folder = tempfile.mkdtemp(prefix="bb-")
         self.run_dir, self.sim_dir = self.folder + "/run", self.folder + "/sim"
+        self.plant = "plant1" if plant else None
+        if plant:
+            self.arguments += ["--plant", "unix:%s/plant1/busbard.sock" % self.run_dir]
         self.processes = {}  # name -> Popen, in order of start
         self.logs = {}
         self.ended = []      # (name, code) of programs that were ended on purpose
@@ -113,6 +116,9 @@ class Site:
     def start(self):
         os.makedirs(self.run_dir)
         self.start_sim()
+        if self.plant:
+            self.prepare(self.plant, "plant")
+            self.start_busbard(self.plant, "plant")
         for rack in self.racks:
             self.prepare(rack)
             self.start_interlock(rack)
@@ -155,7 +161,7 @@ class Site:
         self.launch("sim", self.program("busbar-sim"), "run", "--state-dir", self.sim_dir, *self.arguments)
         until(lambda: self.alive("sim") and "READY" in self.log("sim"), "the simulator is ready", 60)
 
-    def prepare(self, rack):
+    def prepare(self, rack, role="rack"):
         var = "%s/var/%s" % (self.folder, rack)
         os.makedirs(var, exist_ok=True)
         state = self.state_dirs.get(rack, var + "/busbard")
@@ -163,8 +169,8 @@ class Site:
         self.must(self.program("busbard"), "vault-key", "new", var + "/vault.key")
         self.must(self.program("busbar-interlock"), "key", "new", var + "/interlock.key")
         with open(var + "/busbard.yaml", "w", encoding="utf-8") as file:
-            file.write("apiVersion: busbar.v1\nkind: Daemon\ninstance: %s\nrole: rack\nrun_dir: %s\nstate_dir: %s\n"
-                       "site_dir: %s/site\nvault_key_file: %s/vault.key\n" % (rack, self.run_dir, state, self.sim_dir, var))
+            file.write("apiVersion: busbar.v1\nkind: Daemon\ninstance: %s\nrole: %s\nrun_dir: %s\nstate_dir: %s\n"
+                       "site_dir: %s/site\nvault_key_file: %s/vault.key\n" % (rack, role, self.run_dir, state, self.sim_dir, var))
 
     def start_interlock(self, rack):
         var = "%s/var" % self.folder
@@ -173,8 +179,8 @@ class Site:
         until(lambda: self.alive("interlock-" + rack) and os.path.exists("%s/%s/interlock.sock" % (self.run_dir, rack)),
               "the interlock's socket", 30)
 
-    def start_busbard(self, rack):
-        self.launch("busbard-" + rack, self.program("busbard"), "--role", "rack", "--instance", rack, "--config",
+    def start_busbard(self, rack, role="rack"):
+        self.launch("busbard-" + rack, self.program("busbard"), "--role", role, "--instance", rack, "--config",
                     "%s/var/%s/busbard.yaml" % (self.folder, rack))
         until(lambda: self.alive("busbard-" + rack) and self.serves(rack), "busbard of %s answers" % rack, 60)
 
