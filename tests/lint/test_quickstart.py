@@ -96,9 +96,9 @@ class Quickstart(unittest.TestCase):
         self.assertGreaterEqual(last.pop("seconds"), 0)
         self.assertEqual(last, {"racks": 2, "production": 2, "nodes": 54, "shelves": 16, "gpus": 144})
         notes = self.notes()
-        self.assertEqual(notes[:5], ["start busbar-sim"] + ["start busbar-interlock", "start busbard"] * 2)
+        self.assertEqual(notes[:6], ["start busbar-sim", "start busbard"] + ["start busbar-interlock", "start busbard"] * 2)
         self.assertTrue(notes[5].startswith("busbar manifest apply"))
-        self.assertEqual(notes[-5:], ["stop busbard", "stop busbar-interlock"] * 2 + ["stop busbar-sim"])
+        self.assertEqual(notes[-6:], ["stop busbard", "stop busbar-interlock"] * 2 + ["stop busbard", "stop busbar-sim"])
 
     def test_a_rack_that_does_not_come_up_is_1_and_still_gives_the_line(self):
         self.write("fail", "")
@@ -107,7 +107,7 @@ class Quickstart(unittest.TestCase):
         self.assertIn("not everything reached production", err)
         last = json.loads(out.rstrip().split("\n")[-1])
         self.assertEqual((last["racks"], last["production"], last["nodes"]), (2, 0, 0))
-        self.assertEqual(sum(note.startswith("stop ") for note in self.notes()), 5)
+        self.assertEqual(sum(note.startswith("stop ") for note in self.notes()), 6)
 
     def test_a_program_that_cannot_be_built_names_the_stage(self):
         self.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(toy NONE)\n")
@@ -129,7 +129,7 @@ class Quickstart(unittest.TestCase):
         code, out, err = self.finish(process)
         self.assertEqual(code, 0, err)
         self.assertIn("export BUSBAR_RUN_DIR=", out)
-        self.assertEqual(sum(note.startswith("stop ") for note in self.notes()), 5)
+        self.assertEqual(sum(note.startswith("stop ") for note in self.notes()), 6)
 
     def test_begins_from_dark_unless_told_to_keep(self):
         self.assertEqual(self.finish(self.start("--exit"))[0], 0)
