@@ -101,7 +101,7 @@ def credentials(programs):
         harness.check(len(tries) <= 3, "%d refused logins: near the lock-out" % len(tries))
         mended(site)
         changes = [row["device"] for row in site.journal() if row["act"] == "password_change" and row["status"] < 400]
-        harness.equal(sorted(changes), sorted("r01/" + slot for slot in COMPUTE + ["s01", "p01"]), "password changes")
+        harness.equal(sorted(changes), sorted("r01/" + slot for slot in COMPUTE + ["s01", "p01", "m01"]), "password changes")
 
 
 def power(programs):

@@ -11,7 +11,7 @@ def hosts_on(site):
 
 
 def shelf_is(site):
-    return site.truth("r01/p01/power")
+    return "On" if site.truth("r01/p01/output_on") else "Off"
 
 
 def valves_open(site):

@@ -302,7 +302,8 @@ void rack_watch::step_is_true(const journal::Node& node, journal::NodeStep step)
     const auto text = site_.truth(name, now_);
     const sim::json truth = text.ok() ? sim::json::parse(*text, nullptr, false) : sim::json();
     const auto rows = spec_.baseline().firmware().find(compute ? "compute_tray" : "switch_tray");
-    if (node.spec().kind() != journal::POWER_SHELF && rows != spec_.baseline().firmware().end()) {
+    const bool has_host = compute || node.spec().kind() == journal::SWITCH_TRAY;
+    if (has_host && rows != spec_.baseline().firmware().end()) {
       for (const journal::FirmwareRow& row : rows->second.rows()) {
         const std::string runs = truth.value("firmware", sim::json::object()).value(row.component(), "");
         if (runs != row.version()) lies(row.component() + " runs " + runs);

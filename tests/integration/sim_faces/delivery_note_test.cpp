@@ -93,6 +93,7 @@ TEST_P(delivery_note, keeps_passwords_to_their_owner_and_announces_every_bmc) {
   }
   const std::string leases = read(folder_ / "leases");
   for (const device_identity& each : site_->devices()) {
+    if (each.kind == device_kind::rack_pdu) continue;  // wired by hand: it asks for no lease
     EXPECT_NE(leases.find(each.mac + " " + each.address + " "), std::string::npos) << each.member;
   }
 }
