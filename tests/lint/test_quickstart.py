@@ -97,7 +97,7 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(last, {"racks": 2, "production": 2, "nodes": 54, "shelves": 16, "gpus": 144})
         notes = self.notes()
         self.assertEqual(notes[:6], ["start busbar-sim", "start busbard"] + ["start busbar-interlock", "start busbard"] * 2)
-        self.assertTrue(notes[5].startswith("busbar manifest apply"))
+        self.assertTrue(notes[6].startswith("busbar manifest apply"))
         self.assertEqual(notes[-6:], ["stop busbard", "stop busbar-interlock"] * 2 + ["stop busbard", "stop busbar-sim"])
 
     def test_a_rack_that_does_not_come_up_is_1_and_still_gives_the_line(self):
