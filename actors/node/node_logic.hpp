@@ -174,6 +174,7 @@ struct leak_latch {  // as the interlock's numbered records say
 struct trip_held {  // the interlock holds it down by an open trip: what was going on ends
   std::uint64_t number = 0;
   std::string text;
+  bool cuts_shelves = false;  // a trip of the rack: BMCs lose their power, and with it what they were doing
 };
 struct interlock_read_off {  // a step of a trip: the interlock has read it off
   std::string text;

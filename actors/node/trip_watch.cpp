@@ -20,6 +20,26 @@ void show_wet(machine& m, const leak_latch& latch) {
   }
 }
 
+namespace {
+
+// What a BMC was flashing when its power was cut is not there any more, nor is its task: the versions read
+// back say what is due.
+void forget_pushes(machine& m) {
+  for (journal::FirmwareProgress& row : *m.change().mutable_firmware()) {
+    const bool under_way = row.state() == journal::FirmwareProgress::PUSHING ||
+                           row.state() == journal::FirmwareProgress::PUSHED ||
+                           row.state() == journal::FirmwareProgress::ACTIVATING;
+    if (under_way) {
+      row.set_state(journal::FirmwareProgress::PENDING);
+      row.clear_task_uri();
+    }
+    m.close_intent("push_firmware", row.component());
+  }
+  m.close_intent("reset_manager");
+}
+
+}  // namespace
+
 // Firmware, boot, suite: whatever went on ends. Its power is unknown until it is read.
 std::optional<outcome> take_trip(machine& m, const trip_held& trip) {
   const std::string number = std::to_string(trip.number);
@@ -32,6 +52,7 @@ std::optional<outcome> take_trip(machine& m, const trip_held& trip) {
   journal::Node& changed = m.change();
   (*changed.mutable_facts())[std::string(trip_fact)] = number;
   if (was_off || !ours) return std::nullopt;
+  if (trip.cuts_shelves) forget_pushes(m);
   changed.mutable_power()->set_wanted(journal::POWER_OFF);
   changed.mutable_power()->set_observed(journal::POWER_UNKNOWN);
   changed.mutable_boot()->set_agent_connected(false);

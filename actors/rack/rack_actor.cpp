@@ -97,7 +97,7 @@ void rack_shell::run(rack_self self, const effect& wanted) {
       self->send(*to, node::make_event(node::look_at_power{look->tripped}));
   } else if (const auto* trip = std::get_if<tell_trip>(&wanted)) {
     if (auto* to = member(trip->member))
-      self->send(*to, node::make_event(node::trip_held{trip->number, trip->text}));
+      self->send(*to, node::make_event(node::trip_held{trip->number, trip->text, trip->cuts_shelves}));
   } else if (const auto* off = std::get_if<tell_read_off>(&wanted)) {
     if (auto* to = member(off->member)) self->send(*to, node::make_event(node::interlock_read_off{off->text}));
   } else if (const auto* sight = std::get_if<tell_sight>(&wanted)) {
@@ -141,6 +141,7 @@ void rack_shell::start_members(rack_self self) {
     initial.rack_uid = logic.rack.uid();
     const node::node_actor child = node::spawn_node(self->system(), to_node, std::move(initial));
     self->monitor(child);
+    end_with(self, child);
     nodes.emplace(member_name, child);
   }
   start_equipment(self);
@@ -287,6 +288,7 @@ rack_actor::behavior_type behavior(rack_self self, rack_dependencies dependencie
   shell.with = std::move(dependencies);
   shell.scanner = discovery::spawn_discovery(
       self->system(), {self, shell.with.run_blocking, shell.with.read_file, shell.with.site_dir});
+  end_with(self, shell.scanner);
   restore(self);
   // A member that dies is a bug: the rack ends with it and is started again from what is stored.
   self->set_down_handler([self](const caf::down_msg& down) {

@@ -33,6 +33,7 @@ void rack_shell::start_caps(rack_self self) {
   };
   to_caps.setting = shelf::setting_of(logic.rack.spec());
   kit.caps = shelf::spawn_caps(self->system(), std::move(to_caps));
+  end_with(self, kit.caps);
   self->monitor(kit.caps);
 }
 
@@ -57,6 +58,7 @@ void rack_shell::start_equipment(rack_self self) {
     };
     to_valve.want_session = [me, controller] { caf::anon_send(me, make_news(session_wanted{controller})); };
     const auto child = valve::spawn_valve(self->system(), std::move(to_valve), *stored.object);
+    end_with(self, child);
     self->monitor(child);
     kit.valves.emplace(valve_name, child);
     kit.generations[valve_name] = stored.object->generation();
@@ -79,6 +81,7 @@ void rack_shell::start_equipment(rack_self self) {
     else
       to_pdu.no_bank = std::string(bank.status().message());
     const auto child = pdu::spawn_pdu(self->system(), std::move(to_pdu), *stored.object);
+    end_with(self, child);
     self->monitor(child);
     kit.pdus.emplace(pdu_name, child);
     kit.generations[pdu_name] = stored.object->generation();

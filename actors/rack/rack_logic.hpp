@@ -47,6 +47,7 @@ struct tell_trip {  // an open trip holds it down
   std::string member;
   std::uint64_t number = 0;
   std::string text;
+  bool cuts_shelves = false;
 };
 struct tell_read_off {  // the interlock has read it off
   std::string member;

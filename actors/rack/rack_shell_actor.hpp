@@ -3,6 +3,9 @@
 // the interlock's record).
 #pragma once
 
+#include <caf/actor_cast.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
@@ -117,5 +120,13 @@ struct rack_shell {
     return found == nodes.end() ? nullptr : &found->second;
   }
 };
+
+// Ends the child when the rack ends, in whatever way: a child with a timer of its own keeps itself alive.
+template <class Child>
+void end_with(rack_self self, const Child& child) {
+  self->attach_functor([who = caf::actor_cast<caf::weak_actor_ptr>(child)](const caf::error&) {
+    if (const caf::strong_actor_ptr there = who.lock()) caf::anon_send_exit(there, caf::exit_reason::user_shutdown);
+  });
+}
 
 }  // namespace busbar::rack

@@ -223,11 +223,14 @@ void engine::tell_trip_to_members(const interlock::TripStatus& trip) {
   const std::string number = std::to_string(trip.number());
   for (const auto& [name, member] : run().members) {
     if (trip.scope() != rack().name() && trip.scope() != name) continue;
+    // A step's own line is told once and can be lost with this process: a trip that is done says it again.
+    const bool unread = node::is_tripped(*member) && member->power().observed() == journal::POWER_UNKNOWN;
+    if (trip.closed() && unread) act(tell_read_off{name, fmt::format("trip {} is done", trip.number())});
     const auto known = member->facts().find(std::string(node::trip_fact));
     const bool knows = known != member->facts().end() && known->second == number;
     if (knows || run().trips_told[name] == trip.number()) continue;
     run().trips_told[name] = trip.number();
-    act(tell_trip{name, trip.number(), trip_words(trip)});
+    act(tell_trip{name, trip.number(), trip_words(trip), trip.scope() == rack().name()});
   }
 }
 

@@ -80,10 +80,12 @@ class merged_readings {
           std::chrono::duration_cast<std::chrono::milliseconds>(with_.command_deadline() - steady::now());
       if (left.count() <= 0) return;
       const call_result end =
-          with_.wire().watch_readings(endpoint, request, left, stop, [this, endpoint](const auto& readings) {
-            push({endpoint, readings, std::nullopt});
-            return true;
-          });
+          // Later than the command's own end, which stops this thread: a deadline of the wire would look like a loss.
+          with_.wire().watch_readings(endpoint, request, left + second, stop,
+                                      [this, endpoint](const auto& readings) {
+                                        push({endpoint, readings, std::nullopt});
+                                        return true;
+                                      });
       if (stop.stop_requested() || steady::now() >= with_.command_deadline()) return;
       push({endpoint, std::nullopt, end});
       if (!end.unanswered()) return;

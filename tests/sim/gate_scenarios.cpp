@@ -44,7 +44,13 @@ const closing rows[] = {
      },
      nothing_but_faults, false},
     {"the rack's rope is wet", [](rack_world& w, const std::string&) { w.fault("leak", "cdu01/r01_rope"); },
-     nothing_but_faults, true},
+     [](rack_world& w, const std::string&) {  // it trips the rack: a person resets it once it is dry
+       w.clear_faults();
+       w.sim.devices().after(3s, [&w] { w.interlock.reset_trip("r01"); });
+       for (const char* const again : {"reset ForceRestart", "reset On", "update_push", "manager_reset"})
+         w.watch->allow(again, 99);
+     },
+     true},
     {"flow is lost behind a full disk",
      [](rack_world& w, const std::string&) {
        w.fault("pump", "cdu01", {}, {}, 2);

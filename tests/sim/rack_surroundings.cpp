@@ -66,8 +66,7 @@ void rack_world::force_off(const interlock::ArmedDevice& device) {
   request.target = shelf ? "/redfish/v1/Chassis/PowerShelf_0/Actions/Chassis.Reset"
                          : "/redfish/v1/Systems/System_0/Actions/ComputerSystem.Reset";
   request.body = R"({"ResetType":"ForceOff"})";
-  request.headers["authorization"] =
-      "Basic " + base64(device.account() + ":" + device.password());
+  request.headers["authorization"] = "Basic " + base64(device.account() + ":" + device.password());
   request.peer = "127.0.0.1:50000";
   static_cast<void>(site->handle(address_of(device.name()), request, now()));
 }
@@ -82,11 +81,22 @@ void rack_world::trip(const std::string& scope, interlock::Cause cause, const st
       const bool of_scope = scope == "r01" || scope == device.name();
       if (!of_scope || (device.kind() == "power_shelf") != shelves) continue;
       force_off(device);
-      if (device.name().find('/') != std::string::npos && device.kind() != "rack_controller") taken.push_back(device.name());
+      if (device.name().find('/') != std::string::npos && device.kind() != "rack_controller")
+        taken.push_back(device.name());
     }
   }
   const std::uint64_t number = interlock.open_trip(scope, cause, detail);
-  sim.devices().after(500ms, [this, number, taken] { interlock.close_trip(number, taken); });
+  closing_[number] = taken;
+  close_trips_later();
+}
+
+void rack_world::close_trips_later() {
+  for (const auto& [number, taken] : closing_) {
+    sim.devices().after(500ms, [this, number = number, taken = taken] {
+      interlock.close_trip(number, taken);
+      closing_.erase(number);
+    });
+  }
 }
 
 // A gate that shuts is known once the rack has answered what was asked behind that news.

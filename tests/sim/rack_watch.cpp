@@ -188,7 +188,10 @@ void rack_watch::on_record(const sim::journal_record& record) {
   }
   const bool off = record.argument == "ForceOff" || record.argument == "GracefulShutdown";
   if (off) off_in_reverse_order(*device, record);
-  if (record.argument == "ForceOff") device->off_unread = true;
+  // The interlock's is no command of ours, and may come while an On that was allowed is on its way.
+  const auto rack = acknowledged_ == nullptr ? nullptr : acknowledged_()->rack(spec_.manifest().rack());
+  const bool of_interlock = rack != nullptr && record.user == node::interlock_account(rack->uid());
+  if (record.argument == "ForceOff" && !of_interlock) device->off_unread = true;
   device->read_on = false;
 }
 
@@ -217,7 +220,9 @@ void rack_watch::nothing_dangerous_twice(const sim::journal_record& record) {
     more_than(same, 1, one);
     more_than(all, 2, record.act);
   }
-  const auto limit_of = [this](const std::string& act) { return allowed_.contains(act) ? allowed_.at(act) : 1; };
+  const auto limit_of = [this](const std::string& act) {
+    return allowed_.contains(act) ? allowed_.at(act) : 1;
+  };
   if (record.act == "password_change" || record.act == "manager_reset")
     more_than(all, limit_of(record.act), record.act);
   if (record.act == "update_push") more_than(same, limit_of(record.act), one);
@@ -272,8 +277,10 @@ void rack_watch::node_state(const journal::Node& node, const journal::Node* befo
     step_is_true(node, step);
   }
   const bool went_off = node.step() < journal::STAGED && before->step() >= journal::STAGED;
-  if (went_off && node.power().wanted() == journal::POWER_OFF && node.spec().kind() != journal::POWER_SHELF &&
-      is_powered(node.name())) {
+  // A trip takes it out of what it was doing at once; its power is shown unknown until it is read.
+  const bool not_said = node::is_tripped(node) && node.power().observed() == journal::POWER_UNKNOWN;
+  if (went_off && !not_said && node.power().wanted() == journal::POWER_OFF &&
+      node.spec().kind() != journal::POWER_SHELF && is_powered(node.name())) {
     report(node.name() + ": taken for off, and it is on");
   }
 }

@@ -205,6 +205,7 @@ void rack_world::build_site() {
 
 void rack_world::start() {
   ++lives_;
+  close_trips_later();
   life_ = std::make_shared<life>();
   life_->store = std::make_shared<severable_store>(disk_->store);
   storage::journal_options options;

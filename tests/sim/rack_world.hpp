@@ -76,6 +76,7 @@ class rack_world {
   // A trip of the interlock: every host of its scope is forced off, then the shelves, each by the interlock's own account; it
   // closes half a second later. The daemon is not asked.
   void trip(const std::string& scope, interlock::Cause cause, const std::string& detail = "as the test says");
+  void close_trips_later();  // the interlock's work goes on over a restart of the daemon
   // The store in memory refuses writes, as a full disk's does.
   void fill_disk(bool full);
   // What only holds once everything has ended: stored state equals acknowledged state, evidence is there, one
@@ -136,6 +137,7 @@ class rack_world {
   std::uint64_t lives_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t next_request_ = 1;
+  std::map<std::uint64_t, std::vector<std::string>> closing_;  // trips under way: what they took off
   std::uint64_t site_timer_ = 0;
   std::optional<sim::instant> site_due_;
   deterministic_system::time_point looked_at_{};

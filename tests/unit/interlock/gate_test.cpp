@@ -75,7 +75,7 @@ TEST_F(gate, names_the_cause_of_what_is_latched_and_calls_nothing_a_leak_that_is
     EXPECT_EQ(rack.reason.find("leak") != std::string::npos, leak) << rack.reason;
     for (const gate_verdict& each : {rack, judge_gate(view, "r01/c01")}) {
       EXPECT_FALSE(each.allowed);
-      EXPECT_EQ(each.fault, "TRIP_OPEN");
+      EXPECT_EQ(each.fault, leak ? "POWER_LEAK_LATCHED" : "TRIP_OPEN");
     }
   }
 }

@@ -32,11 +32,11 @@ TEST(daemon_config, reads_mutual_tls) {
 
 TEST(daemon_config, names_every_error) {
   const auto result = read_daemon_config({"d.yaml",
-                                          "instance: r01\nrole: plant\nsite: /s\nstate_dir: [x]\ntcp: "
+                                          "instance: r01\nrole: fabric\nsite: /s\nstate_dir: [x]\ntcp: "
                                           "{listen: here, cert: c.pem, key: k.pem}\n"});
   std::vector<std::string> found;
   for (const spec_error& error : result.errors) found.push_back(to_text(error));
-  EXPECT_THAT(found, ::testing::ElementsAre("d.yaml: role: 'plant' is not a role of this release (rack)",
+  EXPECT_THAT(found, ::testing::ElementsAre("d.yaml: role: 'fabric' is not a role of this release (rack, plant)",
                                             "d.yaml: site: unknown key", "d.yaml: state_dir: expected a text",
                                             "d.yaml: site_dir: missing", "d.yaml: vault_key_file: missing",
                                             "d.yaml: tcp.listen: 'here' is not an endpoint (host:port)",

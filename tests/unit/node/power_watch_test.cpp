@@ -98,8 +98,26 @@ TEST(trip, during_a_suite_or_a_firmware_push_ends_it_and_is_told_once) {
   EXPECT_EQ(bench.calls_of(call_op::push_firmware), 1U);
 }
 
+TEST(trip, that_cuts_shelves_forgets_what_was_being_flashed_and_one_of_a_tray_does_not) {
+  for (const bool cuts : {true, false}) {
+    tray_bench bench;
+    rest_at(bench, journal::PRODUCTION);
+    journal::FirmwareProgress& row = *bench.state.node.add_firmware();
+    row.set_component("UEFI");
+    row.set_state(journal::FirmwareProgress::PUSHING);
+    row.set_task_uri("/redfish/v1/TaskService/Tasks/7");
+    bench.give(trip_held{9, "trip 9", cuts});
+    bench.settle();
+    ASSERT_EQ(bench.stored.firmware_size(), 1);
+    const bool pending = bench.stored.firmware(0).state() == journal::FirmwareProgress::PENDING;
+    EXPECT_EQ(pending, cuts);
+    EXPECT_EQ(bench.stored.firmware(0).task_uri().empty(), cuts);
+  }
+}
+
 TEST(trip, of_a_member_that_was_off_or_not_ours_changes_nothing_of_it) {
-  for (const auto step : {journal::DECLARED, journal::DISCOVERED, journal::IDENTIFIED, journal::CREDENTIALED}) {
+  for (const auto step :
+       {journal::DECLARED, journal::DISCOVERED, journal::IDENTIFIED, journal::CREDENTIALED}) {
     tray_bench bench;
     bench.start_at(step);
     bench.state.node.mutable_power()->set_observed(journal::POWER_OFF);
